@@ -1,13 +1,10 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
 import { appEnv } from "../../lib/options/apps.ts";
-import type { Layout } from "../../lib/releases/layout.ts";
 import { withOptions } from "../shell/base.ts";
 
 /** Most bytes of a value: the kernel takes 128 KiB for one variable. */
 const MAX_VALUE_BYTES = 64 * 1024;
-/** Time to wait for another command that changes the same settings, in milliseconds. */
-const LOCK_WAIT_MS = 10_000;
 
 export class AppEnv extends withOptions(appEnv) {
   static override paths = [["app", "env"]];
@@ -18,7 +15,8 @@ export class AppEnv extends withOptions(appEnv) {
       \`list\` shows names and never values; \`set NAME\` reads the value from standard input, or asks for it at a terminal;
       \`unset NAME\` removes it. The file is \`apps/ID.env\` of the project root, mode 0600, and is replaced whole. A value
       that systemd and Node would read differently is refused, and so is one for an application that is neither
-      installed nor granted. Settings count from the next start:
+      installed nor granted. Names that \`list\` marks with (fleet) come from \`sealift settings apply\`, and are changed
+      there. Settings count from the next start:
       \`sealift app restart ID\`.
     `,
     examples: [
@@ -35,13 +33,15 @@ export class AppEnv extends withOptions(appEnv) {
   override async run(): Promise<number> {
     const [
       { applicationId, knownApplication },
-      { applicationPaths, readInstalled },
+      { readInstalled },
+      { applicationSettings, changeSetting },
       { layoutOf },
       { openProjectRoot },
       { resolve },
     ] = await Promise.all([
       import("./application-id.ts"),
       import("../../lib/releases/applications.ts"),
+      import("../../lib/releases/application-settings.ts"),
       import("../../lib/releases/layout.ts"),
       import("../../lib/releases/project-root.ts"),
       import("node:path"),
@@ -51,18 +51,21 @@ export class AppEnv extends withOptions(appEnv) {
     // What an application has left can be listed and removed.
     const id = change?.verb === "set" ? await knownApplication(layout, this.id) : applicationId(this.id);
     if (change === undefined) {
-      const names = await namesIn(applicationPaths(layout, id).settings);
+      const settings = await applicationSettings(layout, id);
+      const names = settings.map(({ name }) => name);
       const required = (await readInstalled(layout, id))?.app.environment.required ?? [];
       const missing = required.filter((name) => !names.includes(name));
-      if (!this.json) for (const name of names) this.print.line(name);
+      if (!this.json)
+        for (const { name, origin } of settings) this.print.line(`${name}${origin === "fleet" ? "  (fleet)" : ""}`);
       if (missing.length > 0) this.note(`missing, and required: ${missing.join(", ")}`);
-      return this.done({ id, names, missing });
+      const origin = Object.fromEntries(settings.map((setting) => [setting.name, setting.origin]));
+      return this.done({ id, names, origin, missing });
     }
     const { settingName } = await import("../../lib/releases/settings-text.ts");
     const name = settingName(change.name);
     const value = change.verb === "set" ? await this.#value(name) : undefined;
     await using root = await openProjectRoot(layout, this.options);
-    const changed = await writeSetting(root.layout, id, name, value);
+    const changed = await changeSetting(root.layout, id, name, value);
     if (!this.json) this.print.line(changed ? `${change.verb} ${name}` : `${name} is not set`);
     if (changed) this.note(`Next: sealift app restart ${id}, from which on it counts.`);
     return this.done({ id, name, changed });
@@ -99,31 +102,4 @@ export class AppEnv extends withOptions(appEnv) {
       .toString("utf8")
       .replace(/\r?\n$/, "");
   }
-}
-
-async function namesIn(path: string): Promise<string[]> {
-  const [{ ifThere, readKeyFile }, { settingNames }] = await Promise.all([
-    import("../../lib/support/files.ts"),
-    import("../../lib/releases/settings-text.ts"),
-  ]);
-  return settingNames((await ifThere(readKeyFile(path)))?.toString("utf8") ?? "");
-}
-
-/** Changes one setting, under the lock of the project root. @param value undefined removes it @returns if it changed */
-async function writeSetting(layout: Layout, id: string, name: string, value: string | undefined): Promise<boolean> {
-  const [{ applicationPaths }, { acquireLock }, files, texts, { dirname }] = await Promise.all([
-    import("../../lib/releases/applications.ts"),
-    import("../../lib/releases/lock.ts"),
-    import("../../lib/support/files.ts"),
-    import("../../lib/releases/settings-text.ts"),
-    import("node:path"),
-  ]);
-  const path = applicationPaths(layout, id).settings;
-  await using _lock = await acquireLock(layout.lock, { waitMs: LOCK_WAIT_MS });
-  const text = (await files.ifThere(files.readKeyFile(path)))?.toString("utf8") ?? "";
-  if (value === undefined && !texts.settingNames(text).includes(name)) return false;
-  const changed = value === undefined ? texts.withoutSetting(text, name) : texts.withSetting(text, name, value);
-  await files.makeFolder(dirname(path));
-  await files.writeFileAtomic(path, changed, { mode: 0o600 });
-  return true;
 }

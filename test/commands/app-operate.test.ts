@@ -7,6 +7,8 @@ import { AppLogs } from "../../commands/apps/app-logs.ts";
 import { AppRestart } from "../../commands/apps/app-restart.ts";
 import { AppStatus } from "../../commands/apps/app-status.ts";
 import { AppServe } from "../../lib/apps/serve.ts";
+import { withFleet } from "../../lib/releases/fleet-block.ts";
+import { NO_SETTINGS, writeFleetSettings } from "../../lib/releases/fleet-settings.ts";
 import { writeRelease } from "../../lib/releases/release.ts";
 import { freePort } from "../support/free-port.ts";
 import { ApplicationRoot, HANDED_OVER } from "../support/host/application-root.ts";
@@ -94,6 +96,37 @@ t.test("a value is kept at 0600 and never shown, and bad ones are refused", asyn
   t.match(await run(["env", "web", "show", "A"]), { code: 2, stderr: /`list`/ });
   t.match(await run(["env", "../web", "list"]), { code: 2, stderr: /not an id of an application/ });
   t.equal(await readFile(file, "utf8"), "# mine\nB=2\nA='top secret'\n");
+});
+
+t.test("a name that the fleet gives is refused, and the host's own lines change around its block", async (t) => {
+  const { root, run, events } = await rootOf(t);
+  const file = join(root.layout.root, "apps/web.env");
+  const fleet = { GREETING: "from afar" };
+  writeFileSync(file, withFleet("# mine\nGREETING=own\nB=2\n", fleet), { mode: 0o600 });
+  const refused = { code: 2, stderr: /settings_of_fleet.*GREETING of web/ };
+  t.match(await run(["env", "web", "set", "GREETING"], "secret"), refused);
+  t.match(await run(["env", "web", "unset", "GREETING"]), refused);
+  t.equal(await readFile(file, "utf8"), withFleet("# mine\nGREETING=own\nB=2\n", fleet));
+
+  t.match(await run(["env", "web", "set", "NEW"], "3"), { code: 0 });
+  t.match(await run(["env", "web", "set", "B"], "4"), { code: 0 });
+  t.equal(await readFile(file, "utf8"), withFleet("# mine\nGREETING=own\nB=4\nNEW=3\n", fleet));
+  t.equal((await run(["env", "web", "list"])).stdout, "B\nGREETING  (fleet)\nNEW\n");
+  const [list] = await events("env", "web", "list");
+  t.match(list, { names: ["B", "GREETING", "NEW"], origin: { B: "host", GREETING: "fleet", NEW: "host" } });
+});
+
+t.test("a block without its second mark stays the fleet's", async (t) => {
+  const { root, run } = await rootOf(t);
+  const file = join(root.layout.root, "apps/web.env");
+  const fleet = { GREETING: "from afar" };
+  const held = { operator: "ab", to: "cd", number: 3, digest: "ef", apps: { web: fleet } };
+  await writeFleetSettings(root.layout, "project-p", { ...NO_SETTINGS, held });
+  const whole = withFleet("B=2\n", fleet);
+  writeFileSync(file, whole.slice(0, whole.indexOf("# <<<")), { mode: 0o600 });
+  t.match(await run(["env", "web", "set", "GREETING"], "x"), { code: 2, stderr: /settings_of_fleet/ });
+  t.match(await run(["env", "web", "set", "C"], "3"), { code: 0 });
+  t.equal(await readFile(file, "utf8"), withFleet("B=2\nC=3\n", fleet));
 });
 
 t.test("state, restart and log of an application under systemd", async (t) => {
