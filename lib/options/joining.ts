@@ -65,3 +65,25 @@ export const join = {
   timeoutMs: connection.timeoutMs,
   caFile: network.caFile,
 };
+
+/** Options of `host key`. */
+export const hostKey = {
+  ...group("Host", {
+    systemd: { ...join.systemd, help: "Key of the watch that is the unit sealift-watch@NAME" },
+    out: { ...watchStart.out, help: "Folder with watch.yaml" },
+  }),
+  root: systemd.root,
+};
+
+/** Options of `host operator`. */
+export const hostOperator = {
+  ...group("Host", {
+    watchConfig: path({
+      name: "host-config",
+      flag: "--config",
+      metavar: "FILE",
+      help: "watch.yaml of this host",
+      default: "watch.yaml",
+    }),
+  }),
+};

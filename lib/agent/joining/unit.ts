@@ -5,7 +5,7 @@ import { nextSteps, ofThisProgram, planUnits, type UnitFile, UNITS, writeUnits }
 import { activate } from "./activate.ts";
 
 /** Folder in which the unit of a watch looks for its configuration. */
-const CONFIGURATIONS = "/etc/sealift/watch";
+export const CONFIGURATIONS = "/etc/sealift/watch";
 const INSTANCE = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 const SERVICES = ["watch"] as const;
 
@@ -27,6 +27,22 @@ export interface HostFileNames {
   signers: string;
   root: string;
   watch: string;
+}
+
+/** Returns the names of a host's files in the folder of its unit. */
+export const filesOfUnit = (name: string): HostFileNames => ({
+  ...{ keys: `${name}.env`, key: `${name}.key`, card: `${name}.card` },
+  ...{ signers: `${name}.pub`, root: `${name}.root.json`, watch: `${name}.yaml` },
+});
+
+/** Returns the name of the folder with the drop-ins of a watch. */
+export const dropInsOf = (name: string): string => `sealift-watch@${name}.service.d`;
+
+/** Checks the name of a watch's unit, and the right to write it. @throws UsageError `usage` */
+export function requireUnitName(name: string, root: string): void {
+  if (!INSTANCE.test(name)) throw usageError("usage", `sealift-watch@${name} is not a name of a unit.`);
+  if (resolve(root) === "/" && process.getuid?.() !== 0)
+    throw usageError("usage", "Only root writes units and starts them.", { hint: "Run the command with sudo." });
 }
 
 /** Files of a host whose watch is a systemd service. */
@@ -52,9 +68,7 @@ export class WatchUnit {
    */
   static async plan(options: WatchUnitOptions): Promise<WatchUnit> {
     const { name, projectRoot, root } = options;
-    if (!INSTANCE.test(name)) throw usageError("usage", `sealift-watch@${name} is not a name of a unit.`);
-    if (resolve(root) === "/" && process.getuid?.() !== 0)
-      throw usageError("usage", "Only root writes units and starts them.", { hint: "Run the command with sudo." });
+    requireUnitName(name, root);
     const files = await planUnits(ofThisProgram({ services: SERVICES, projectRoot, root }));
     const others = files.filter(({ state }) => state !== "new" && state !== "unchanged").map(({ target }) => target);
     if (others.length > 0)
@@ -72,11 +86,7 @@ export class WatchUnit {
 
   /** Names of the files in that folder. */
   get names(): HostFileNames {
-    const name = this.#name;
-    return {
-      ...{ keys: `${name}.env`, key: `${name}.key`, card: `${name}.card` },
-      ...{ signers: `${name}.pub`, root: `${name}.root.json`, watch: `${name}.yaml` },
-    };
+    return filesOfUnit(this.#name);
   }
 
   /** Makes the folder before anything secret is written there. */
@@ -86,7 +96,7 @@ export class WatchUnit {
 
   /** Writes the units, with the host's secrets as credentials. @returns the paths of the files */
   async write(): Promise<string[]> {
-    const dropIn = join(this.#root, UNITS, `${this.unit}.service.d`, "50-join.conf");
+    const dropIn = join(this.#root, UNITS, dropInsOf(this.#name), "50-join.conf");
     const keys = join(CONFIGURATIONS, this.names.keys);
     await writeUnits(this.#files, { force: false });
     await makeFolder(dirname(dropIn));

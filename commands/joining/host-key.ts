@@ -1,0 +1,68 @@
+import { join, relative, resolve } from "node:path";
+import { Command } from "clipanion";
+import { hostKey } from "../../lib/options/joining.ts";
+import { withOptions } from "../shell/base.ts";
+import { ownFolder, watchedHost } from "./watched-host.ts";
+
+export class HostKey extends withOptions(hostKey) {
+  static override paths = [["host", "key"]];
+  static override usage = Command.Usage({
+    category: "Deploying",
+    description: "Make this host's key for settings, and print the line by which an operator accepts it",
+    details: `
+      For hosts that joined before they had a key. Makes \`host.key\` (0600) and \`host.card\` beside \`watch.yaml\`
+      where they are missing, and prints the public keys as one line for \`sealift settings accept\`. What \`watch.yaml\`
+      lacks is named, and not written. A key that is there stays, and so does its line.
+
+      With \`--systemd NAME\`, as root, the files are NAME.key and NAME.card in /etc/sealift/watch, and systemd hands
+      the key to \`sealift-watch@NAME\` as a credential.
+    `,
+    examples: [
+      ["Beside watch.yaml", "$0 host key --out /etc/sealift/watch"],
+      ["Of a service", "$0 host key --systemd harbour"],
+    ],
+  });
+
+  override async run(): Promise<number> {
+    const [{ hostKeyFile }, { keepCard }, { HOST_CARD, HOST_KEY }, { hostLine }] = await Promise.all([
+      import("../../lib/agent/joining/host-key-file.ts"),
+      import("../../lib/agent/joining/host-card-file.ts"),
+      import("../../lib/agent/starters.ts"),
+      import("../../lib/contract/settings/host-line.ts"),
+    ]);
+    const { systemd, root, out } = this.options;
+    const service = systemd === undefined ? undefined : await import("../../lib/agent/joining/host-key-unit.ts");
+    const place =
+      service === undefined
+        ? { folder: resolve(out), key: HOST_KEY, card: HOST_CARD, watch: "watch.yaml" }
+        : service.hostKeyPlace(systemd!, root);
+    const { folder } = place;
+    const watch = join(folder, place.watch);
+    const { project, name, keyFile, cardFile } = await watchedHost(watch, this.layers);
+    await ownFolder(folder);
+    const file = (service === undefined ? keyFile : undefined) ?? join(folder, place.key);
+    const { key, isNew } = await hostKeyFile(file);
+    const card = cardFile ?? join(folder, place.card);
+    const hasWritten = await keepCard(card, { project, name }, key);
+    const dropIn = service === undefined ? undefined : await service.handOverKey(systemd!, root);
+    const files = [...(isNew ? [file] : []), ...(hasWritten ? [card] : []), ...(dropIn === undefined ? [] : [dropIn])];
+    const lacks = {
+      ...(service === undefined && keyFile === undefined && { host_key_file: relative(folder, file) }),
+      ...(cardFile === undefined && { host_card: relative(folder, card) }),
+    };
+    const line = hostLine(key);
+    if (!this.json) this.print.line(line);
+    for (const path of files) this.note(`Written: ${path}`);
+    this.#say(watch, project, lacks);
+    if (dropIn !== undefined) this.note(`Then: systemctl daemon-reload && systemctl restart sealift-watch@${systemd}`);
+    this.note(`The operator accepts the key of this host: sealift settings accept ${name} LINE`);
+    return this.done({ line, key: key.fingerprint, host_id: name, project_id: project, files, lacks });
+  }
+
+  /** Says what is still to be written into watch.yaml. */
+  #say(watch: string, project: string, lacks: Record<string, string>): void {
+    const lines = Object.entries(lacks).map(([option, value]) => `    ${option}: ${value}`);
+    if (lines.length > 0) this.note(`Write into ${watch}, at the target project:${project}:\n${lines.join("\n")}`);
+    this.note(`Whose settings count: sealift host operator set KEY --config ${watch}`);
+  }
+}
