@@ -46,8 +46,8 @@ export const NO_SETTINGS: FleetSettings = {
 
 const numbersFile = z.object({
   v: z.literal(1),
-  /** Highest number of each operator and host key, the newest first. */
-  numbers: z.array(z.object({ operator: z.string(), to: z.string(), number })),
+  /** Highest number of each operator and host key, with the digest of its settings, the newest first. */
+  numbers: z.array(z.object({ operator: z.string(), to: z.string(), number, digest: z.string() })),
 });
 
 /** Name of the file, below `.sealift/state`, with the settings of a target: 0600, since it has them opened. */
@@ -64,25 +64,28 @@ export const readFleetSettings = async (layout: Layout, target: TargetName): Pro
 export const writeFleetSettings = (layout: Layout, target: TargetName, settings: FleetSettings): Promise<void> =>
   writeJsonFile(pathOf(layout, fleetSettingsName(target)), settings, { mode: 0o600 });
 
-/** Returns the highest number that this host has taken of an operator under a key of its own; 0 for none. */
-export async function highestNumber(
+/** Number of settings that a host has taken, and what they were. */
+type Taken = Pick<AcceptedSettings, "number" | "digest">;
+
+/** Returns what this host has taken with the highest number of an operator under a key of its own. */
+export async function highestTaken(
   layout: Layout,
   target: TargetName,
-  { operator, to }: { operator: string; to: string },
-): Promise<number> {
+  { operator, to }: Pick<AcceptedSettings, "operator" | "to">,
+): Promise<Taken | undefined> {
   const known = (await readJsonFile(numbersPath(layout, target), numbersFile))?.numbers ?? [];
-  return known.find((one) => one.operator === operator && one.to === to)?.number ?? 0;
+  return known.find((one) => one.operator === operator && one.to === to);
 }
 
 /** Notes a number that was taken, before the settings count. No removal of the target takes it away. */
 export async function noteNumber(
   layout: Layout,
   target: TargetName,
-  { operator, to, number: taken }: { operator: string; to: string; number: number },
+  { operator, to, number: taken, digest }: Omit<AcceptedSettings, "apps">,
 ): Promise<void> {
   const path = numbersPath(layout, target);
   const known = (await readJsonFile(path, numbersFile))?.numbers ?? [];
   const others = known.filter((one) => one.operator !== operator || one.to !== to);
-  const numbers = [{ operator, to, number: taken }, ...others].slice(0, MOST_NUMBERS);
+  const numbers = [{ operator, to, number: taken, digest }, ...others].slice(0, MOST_NUMBERS);
   await writeJsonFile(path, { v: 1, numbers });
 }

@@ -1,5 +1,5 @@
 import type { HostKey } from "../../artifact/sealed/host-key.ts";
-import { openSettings, type SignedSettings, signOutcome } from "../../artifact/sealed/settings.ts";
+import { openSettings, readOutcome, type SignedSettings, signOutcome } from "../../artifact/sealed/settings.ts";
 import type { OwnSettingsClient } from "../../client/settings.ts";
 import { EXIT } from "../../contract/codes.ts";
 import { artifactError, asSealiftError, SealiftError } from "../../contract/errors.ts";
@@ -8,7 +8,7 @@ import { MAX_IGNORED } from "../../contract/settings/texts.ts";
 import {
   type AcceptedSettings,
   type FleetSettings,
-  highestNumber,
+  highestTaken,
   noteNumber,
   readFleetSettings,
   writeFleetSettings,
@@ -46,6 +46,8 @@ export interface SettingsCheck {
 /** Settings of the fleet of one watched target: a newer number is taken by the check that hears of it. */
 export class FollowedSettings {
   #isCardSent = false;
+  /** Key and operators by whom the hub's settings were judged last. */
+  #judgedBy: string | undefined;
   #refused: string | undefined;
   #trouble: string | undefined;
 
@@ -78,8 +80,13 @@ export class FollowedSettings {
     }
     if (source.operators.length === 0) return;
     await sendOutcome(check, client);
-    if (check.named !== undefined && check.named !== (await readFleetSettings(layout, of.target)).seen)
+    // What was refused before may count now that another operator is pinned, or the host has another key.
+    const reader = [source.key.fingerprint, ...source.operators].join(" ");
+    const isNew = check.named !== (await readFleetSettings(layout, of.target)).seen || reader !== this.#judgedBy;
+    if (check.named !== undefined && isNew) {
       await this.#fetch(check, client, check.named);
+      this.#judgedBy = reader;
+    }
     if (await carryOut(check)) await sendOutcome(check, client);
   }
 
@@ -126,11 +133,11 @@ async function newerOf(
   const { operator, to, number, apps } = signed;
   const known = [held, next].filter((one) => one?.operator === operator && one.to === to);
   if (known.some((one) => one?.number === number && one.digest === digest)) return undefined;
-  const highest = Math.max(
-    await highestNumber(layout, target, { operator, to }),
-    ...known.map((one) => one?.number ?? 0),
-  );
-  if (number > highest) return { operator, to, number, digest, apps };
+  const taken = await highestTaken(layout, target, { operator, to });
+  const highest = Math.max(taken?.number ?? 0, ...known.map((one) => one?.number ?? 0));
+  // A target that was removed, and comes again, has lost those that it had.
+  const isLost = number === highest && taken?.number === number && taken.digest === digest;
+  if (number > highest || isLost) return { operator, to, number, digest, apps };
   const what = number === highest ? `other settings of the number ${number}` : `settings of the number ${number}`;
   throw artifactError("settings_old", `The hub has ${what}, and this host has taken ${highest} already.`, {
     hint: "Apply them again (`sealift settings apply`): the next ones get a higher number. The host goes on with its own.",
@@ -166,12 +173,22 @@ async function carryOut({ layout, of, source, emit, run }: SettingsCheck): Promi
   return true;
 }
 
-/** Sends the outcome that the hub does not have yet. */
-async function sendOutcome({ layout, of }: SettingsCheck, client: OwnSettingsClient): Promise<void> {
+/** Sends the outcome that the hub does not have yet. That of a former key of the host says nothing to anybody. */
+async function sendOutcome({ layout, of, source }: SettingsCheck, client: OwnSettingsClient): Promise<void> {
   const { outcome } = await readFleetSettings(layout, of.target);
-  if (outcome === null || outcome.sent) return;
+  if (outcome === null || outcome.sent || !isOwn(outcome.text, source)) return;
   await client.sendOutcome(outcome.text);
   const before = await readFleetSettings(layout, of.target);
   if (before.outcome?.text === outcome.text)
     await writeFleetSettings(layout, of.target, { ...before, outcome: { ...outcome, sent: true } });
+}
+
+/** Tells whether a host with this key, of this project, has signed an outcome. */
+function isOwn(outcome: string, { key, project }: SettingsSource): boolean {
+  try {
+    readOutcome(outcome, { ed25519: key.ed25519, fingerprint: key.fingerprint, project });
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -1,0 +1,102 @@
+// Holds: what a host takes of its operator's settings, and when it asks again (lib/agent/settings/follow.ts)
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import t, { type Test } from "tap";
+import { FollowedSettings, type SettingsCheck } from "../../../../lib/agent/settings/follow.ts";
+import { hostKeyOf, newHostSeed } from "../../../../lib/artifact/sealed/host-key.ts";
+import { readOutcome, sealSettings } from "../../../../lib/artifact/sealed/settings.ts";
+import { publicKeyOf } from "../../../../lib/artifact/signatures/ed25519.ts";
+import type { OwnSettingsClient } from "../../../../lib/client/settings.ts";
+import { deploymentError } from "../../../../lib/contract/errors.ts";
+import { targetName } from "../../../../lib/contract/target.ts";
+import { type AcceptedSettings, fleetSettingsName } from "../../../../lib/releases/fleet-settings.ts";
+import { layoutOf } from "../../../support/host/project-root.ts";
+
+const PROJECT = `prj_${"0".repeat(32)}`;
+const OF = { kind: "project", slug: PROJECT, target: targetName({ kind: "project", slug: PROJECT }) } as const;
+
+/** A host, the document that its hub has, and what became of it. */
+function hostOf(t: Test, name = "root") {
+  const layout = layoutOf(join(t.testdir({ [name]: {} }), name));
+  const seeds = { first: newHostSeed(), second: newHostSeed() };
+  const host = {
+    ...{ layout, seeds, key: hostKeyOf(newHostSeed()), operators: [hex(seeds.first)], named: 1 },
+    ...{ sealed: undefined as { number: number; sealed: string } | undefined, reads: 0 },
+    isAway: false,
+    ...{ carried: [] as number[], said: [] as string[], refused: [] as string[] },
+    gives(number: number, seed: Uint8Array, level = "info"): void {
+      const document = { project: PROJECT, to: host.key.fingerprint, number, made_at: "2026-01-01T00:00:00Z" };
+      const { sealed } = sealSettings({ ...document, apps: { web: { LEVEL: level } } }, host.key.x25519, seed);
+      host.sealed = { number, sealed: sealed.toString("base64") };
+      host.named++;
+    },
+    check(follows: FollowedSettings): Promise<void> {
+      const { key, operators, named } = host;
+      const client = {
+        read: async () => (host.reads++, host.sealed && { ...host.sealed, to: key.fingerprint }),
+        sendOutcome: async (text: string) => {
+          if (host.isAway) throw deploymentError("hub_unavailable", "The hub is away.");
+          try {
+            host.said.push(readOutcome(text, { ...key, project: PROJECT }).state);
+          } catch (cause) {
+            throw deploymentError("hub_refused", "The hub answered 422 outcome_invalid.", { cause });
+          }
+        },
+      } as unknown as OwnSettingsClient;
+      const check: SettingsCheck = {
+        ...{ layout, of: OF, named, signal: new AbortController().signal },
+        source: { key, operators, card: undefined, project: PROJECT, client: () => client },
+        emit: (event) => event.event === "settings.refused" && host.refused.push(event.code),
+        run: async ({ number }: AcceptedSettings) => {
+          host.carried.push(number);
+          return { state: "applied", code: null, ignored: [], release: null, units: [] };
+        },
+      };
+      return follows.followOrTell(check);
+    },
+  };
+  return host;
+}
+
+const hex = (seed: Uint8Array): string => Buffer.from(publicKeyOf(seed)).toString("hex");
+
+t.test("settings that came before their operator was pinned are taken once he is", async (t) => {
+  for (const restarts of [true, false]) {
+    const host = hostOf(t, `restarts-${restarts}`);
+    let follows = new FollowedSettings();
+    host.gives(1, host.seeds.second);
+    await host.check(follows);
+    await host.check(follows);
+    t.strictSame([host.refused, host.carried, host.reads], [["settings_operator"], [], 1], "asked once, told once");
+    host.operators = [hex(host.seeds.second)];
+    if (restarts) follows = new FollowedSettings();
+    await host.check(follows);
+    t.strictSame([host.carried, host.said], [[1], ["applied"]]);
+  }
+});
+
+t.test("a host whose target was removed takes the very settings again that it has had", async (t) => {
+  const host = hostOf(t);
+  host.gives(1, host.seeds.first);
+  await host.check(new FollowedSettings());
+  const forget = () => rm(join(host.layout.sealift, "state", fleetSettingsName(OF.target)));
+  await forget();
+  await host.check(new FollowedSettings());
+  t.strictSame([host.carried, host.refused], [[1, 1], []]);
+  await forget();
+  host.gives(1, host.seeds.first, "debug");
+  await host.check(new FollowedSettings());
+  t.strictSame([host.carried, host.refused], [[1, 1], ["settings_old"]], "others of the same number do not count");
+});
+
+t.test("an outcome of a former key, which no hub takes any more, stands in the way of nothing", async (t) => {
+  const host = hostOf(t);
+  host.gives(1, host.seeds.first);
+  host.isAway = true;
+  await host.check(new FollowedSettings());
+  t.strictSame([host.carried, host.said], [[1], []]);
+  Object.assign(host, { isAway: false, key: hostKeyOf(newHostSeed()) });
+  host.gives(1, host.seeds.first);
+  await host.check(new FollowedSettings());
+  t.strictSame([host.carried, host.said], [[1, 1], ["applied"]]);
+});
