@@ -65,7 +65,9 @@ async function watchTarget(
   instance: string | undefined,
 ): Promise<WatchedDefinition> {
   const { values, deployed, connection, poll, settings } = await followed(target, layers, instance);
-  const { source, options } = deployed;
+  const { source } = deployed;
+  const awaitsSettings = (settings?.operators.length ?? 0) > 0;
+  const options = awaitsSettings ? { ...deployed.options, awaitsSettings } : deployed.options;
   await source("latest").precheck?.(options.supervisor.name);
   const { intervalMs, fetchAhead, hints } = values;
   return {

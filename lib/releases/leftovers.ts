@@ -6,6 +6,7 @@ import { deployedFile } from "./deployed.ts";
 import { heldApplicationsFile } from "./held-applications.ts";
 import { heldPolicyFile } from "./held-policy.ts";
 import { heldFile } from "./held-rights.ts";
+import { heldSettingsFile } from "./held-settings.ts";
 import type { JournalEntry } from "./journal.ts";
 import { type Layout, SECTIONS } from "./layout.ts";
 import { type OpenFolder, openFolder } from "./open-folder.ts";
@@ -41,7 +42,7 @@ export async function removeLeftovers(layout: Layout, interrupted: JournalEntry 
  * roots, its deployed versions, what is held, and its reports. Requires that lock.
  */
 export async function removeTargetLeftovers(layout: Layout, target: TargetName): Promise<void> {
-  for (const fileOf of [deployedFile, heldFile, heldPolicyFile, heldApplicationsFile])
+  for (const fileOf of [deployedFile, heldFile, heldPolicyFile, heldApplicationsFile, heldSettingsFile])
     await removeTemporaries(fileOf(layout, target));
   for (const file of [layout.state(target), layout.trust(target)]) await removeTemporaries(file);
   await removeIn(layout.reports(target), isReport);

@@ -96,12 +96,19 @@ t.test("two hosts get their settings from one file, and a value that breaks the 
   const { world, sealift, host, apply } = await shop(t);
   const hosts = [await host("pier-7"), await host("pier-8")];
   for (const { watch } of hosts) await watch.untilEvent("deploy.done", { outcome: "failed", code: "env_missing" });
+  for (const { watch } of hosts) await watch.untilEvent("target.held", { reason: "settings", version: "1.0.0" });
 
   const first = await apply("info");
   t.match(first, { code: 0, stderr: /✓ pier-\d: applied number 1[^]*✓ pier-\d: applied number 1/ }, first.stderr);
   t.notMatch(first.stdout + first.stderr, SECRET);
   for (const { watch } of hosts) await watch.untilEvent("deploy.done", { outcome: "deployed" });
   for (const { answer } of hosts) t.strictSame(await answer(), { secret: SECRET, level: "info" });
+  for (const { watch } of hosts)
+    t.equal(
+      watch.said.events.filter(({ event, code }) => event === "deploy.done" && code === "env_missing").length,
+      1,
+      "a version that waits for settings is not fetched again",
+    );
 
   const broken = await apply("bad");
   t.match(

@@ -129,7 +129,7 @@ async function fillRelease(
     signal: run.signal,
   };
   await runSteps(plan.fill, filling, runFillStep);
-  if (apps.size > 0) await (await import("./prepare-applications.ts")).prepareApplications(filling, apps);
+  if (apps.size > 0) await preparedApplications(run, asked, filling, apps);
   // A provisioner may have changed the descriptor: this one is what the runtime loads.
   const installed = filling.items.map((item) => ({ ...item, folder: join(release, item.section, item.id) }));
   if (filling.provisioned.size > 0)
@@ -153,6 +153,20 @@ async function admittedApplications(
   const { holdApplications } = await import("./hold-applications.ts");
   await holdApplications(run, asked, apps, previous);
   return apps;
+}
+
+/** Makes launchers and settings of applications, and holds a version that lacks some. */
+async function preparedApplications(
+  run: Run,
+  asked: { version: string; identity: string | null },
+  filling: Filling,
+  apps: Applications,
+): Promise<void> {
+  const [{ holdSettings }, { prepareApplications }] = await Promise.all([
+    import("./hold-settings.ts"),
+    import("./prepare-applications.ts"),
+  ]);
+  await holdSettings(run, asked, apps, () => prepareApplications(filling, apps));
 }
 
 /** Returns the items that the plan installs, each with its folder in the verified tree. */

@@ -128,6 +128,7 @@ async function removeState(sealift: string, target: TargetName): Promise<void> {
     `consent-${target}.json`,
     `policy-${target}.json`,
     `apps-${target}.json`,
+    `held-settings-${target}.json`,
     `health-${target}.json`,
     fleetSettingsName(target),
   ];

@@ -35,6 +35,8 @@ export interface DeployOptions extends DeploymentSettings {
   allowDowngrade?: boolean;
   /** Rules that a version must meet on this host; undefined for none. */
   policy?: Policy | undefined;
+  /** Whether an operator is pinned: a version whose required settings are missing then waits for them. */
+  awaitsSettings?: boolean;
   /** Lets an upgrade request more rights than the running release has. */
   acceptRights?: boolean;
   /** Installs the version again even if it already runs. */

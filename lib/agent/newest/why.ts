@@ -3,7 +3,7 @@ import { type VersionState, versionStateText } from "../../contract/version-stat
 import { counted } from "../../support/counted.ts";
 import { HOW_TO_ALLOW } from "../applications/not-allowed.ts";
 import { consentHint } from "../deployment/rights.ts";
-import { whereNothingRuns } from "../watch/decide.ts";
+import { HOW_TO_SET, whereNothingRuns } from "../watch/decide.ts";
 import type { HoldReason } from "../watch/events.ts";
 
 /** Reason why a host does not run the newest version of a target, or that it does. */
@@ -24,6 +24,7 @@ export type WhyReason =
   | "rights"
   | "policy"
   | "application"
+  | "settings"
   | "withdrawn"
   | "deploying"
   | "clock"
@@ -196,6 +197,7 @@ function ofTheHost(situation: Situation, version: string): Why {
   if (held?.reason === "policy")
     return as("policy", held.message, `\`sealift policy check ${target} ${held.version}\` says it for each rule.`);
   if (held?.reason === "application") return as("application", held.message, HOW_TO_ALLOW);
+  if (held?.reason === "settings") return as("settings", held.message, HOW_TO_SET);
   if (withdrawn !== undefined && withdrawn !== null && withdrawn === running)
     return as("withdrawn", `${withdrawn} was taken back, and the host goes back at its next check`);
   if (clockSeconds !== undefined)
@@ -232,6 +234,7 @@ const TROUBLES: ReadonlySet<WhyReason> = new Set([
   "rights",
   "policy",
   "application",
+  "settings",
   "clock",
   "signer",
   "failing",

@@ -43,11 +43,12 @@ export function heldTurn(
 }
 
 /** Returns the decision to hold a version whose deployment found that it must wait; undefined for other results. */
-function holdAfter({ version, error }: DeployResult): Held | undefined {
+function holdAfter({ version, error }: DeployResult, awaitsSettings: boolean): Held | undefined {
   if (error === undefined || version === null) return undefined;
   const { message, faults: rights = [] } = error;
   if (error.code === "rights_held") return { do: "hold", version, reason: "rights", message, rights };
   if (error.code === "app_not_allowed") return { do: "hold", version, reason: "application", message };
+  if (error.code === "env_missing" && awaitsSettings) return { do: "hold", version, reason: "settings", message };
   return error.code === "policy_refused" ? { do: "hold", version, reason: "policy", message } : undefined;
 }
 
@@ -71,14 +72,16 @@ export const doneEvent = (target: string, result: DeployResult, startedAt: numbe
  *
  * @param name of the target in events
  * @param hold holds a version that must wait
+ * @param awaitsSettings whether a version without required settings does
  */
 export function afterTurn(
   name: string,
   target: TargetName,
   hold: (held: Held) => TurnResult,
   result: DeployResult,
+  awaitsSettings: boolean,
 ): TurnResult {
-  const held = holdAfter(result);
+  const held = holdAfter(result, awaitsSettings);
   if (held !== undefined) return hold(held);
   const { outcome, version, error } = result;
   return {

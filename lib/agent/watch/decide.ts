@@ -3,6 +3,7 @@ import { isDowngrade } from "../../contract/versions.ts";
 import type { HeldApplications } from "../../releases/held-applications.ts";
 import type { HeldPolicy } from "../../releases/held-policy.ts";
 import type { HeldRights } from "../../releases/held-rights.ts";
+import type { HeldSettings } from "../../releases/held-settings.ts";
 import { heldBack, type QuarantineEntry } from "../../releases/quarantine.ts";
 import { notAllowed } from "../applications/not-allowed.ts";
 import { policyError } from "../deployment/policy.ts";
@@ -46,6 +47,8 @@ export interface TargetFacts {
   policy?: Pick<HeldPolicy, "version" | "identity" | "message"> | undefined;
   /** Version with an application that this host does not allow, until the operator changes that. */
   apps?: Pick<HeldApplications, "version" | "identity" | "message"> | undefined;
+  /** Version that waits for settings of its applications, until any of them changes. */
+  settings?: Pick<HeldSettings, "version" | "identity" | "message"> | undefined;
   /** Signers that this host accepts; a change of them ends an earlier refusal. */
   signers?: string | null | undefined;
   allowDowngrade: boolean;
@@ -81,6 +84,9 @@ export const whereNothingRuns = (target: string, version: string): string =>
   `Nothing runs here yet. Publish a newer version, yank ${version} (\`sealift version yank ${target} ${version}\`), ` +
   `or give this host an earlier one: \`sealift pin ${target} --version VERSION\`.`;
 
+export const HOW_TO_SET =
+  "`sealift settings apply` gives them to the fleet, and `sealift app env ID set NAME` to this host: the next check looks again.";
+
 /** Versions that are held back for a reason that needs attention, as errors. */
 export const HELD: Record<
   Exclude<HoldReason, "paused">,
@@ -100,6 +106,7 @@ export const HELD: Record<
     deploymentError("rights_held", message, { hint: consentHint(target, version) }),
   policy: policyError,
   application: (message) => notAllowed(message),
+  settings: (message) => deploymentError("env_missing", message, { hint: HOW_TO_SET }),
 };
 
 /** Tells whether two identities may be the same bytes; unknown ones may be. */
@@ -122,6 +129,7 @@ export function decideDeployment(facts: TargetFacts): Decision {
     rights,
     policy,
     apps,
+    settings,
     signers,
     allowDowngrade,
     ran,
@@ -163,6 +171,9 @@ export function decideDeployment(facts: TargetFacts): Decision {
   }
   if (apps?.version === version && sameBytes(apps.identity, identity) && asked === undefined) {
     return { do: "hold", version, reason: "application", message: apps.message };
+  }
+  if (settings?.version === version && sameBytes(settings.identity, identity) && asked === undefined) {
+    return { do: "hold", version, reason: "settings", message: settings.message };
   }
   if (paused && !isForced) {
     return { do: "hold", version, reason: "paused", message: `${version} waits: the target is paused.` };

@@ -5,7 +5,7 @@ import type { AgentEvent } from "../base/events.ts";
 import type { DeployResult } from "../deployment/run.ts";
 
 /** Reason why a new version is not followed (docs/contract/host.md). */
-export type HoldReason = "paused" | "quarantined" | "downgrade" | "rights" | "policy" | "application";
+export type HoldReason = "paused" | "quarantined" | "downgrade" | "rights" | "policy" | "application" | "settings";
 
 /** Requests that a person may make of a watched target. */
 export const WATCH_ACTIONS = ["pause", "resume", "check", "redeploy", "retry"] as const;

@@ -83,8 +83,9 @@ export class TargetLoop implements AsyncDisposable {
   redefine(target: WatchTarget): boolean {
     if (resolve(target.options.projectRoot) !== this.#layout.root) return false;
     this.#target = target;
-    if (this.#held === "policy") this.#asked ??= "check";
-    if (this.#failures > 0 || this.#held === "quarantined" || this.#held === "policy") this.wake();
+    const isAsked = this.#held === "policy" || this.#held === "settings";
+    if (isAsked) this.#asked ??= "check";
+    if (this.#failures > 0 || this.#held === "quarantined" || isAsked) this.wake();
     return true;
   }
 
@@ -294,6 +295,7 @@ export class TargetLoop implements AsyncDisposable {
   }
 
   #after(result: DeployResult): TurnResult {
-    return afterTurn(this.name, this.#source.target, (held) => this.#hold(held), result);
+    const { awaitsSettings = false } = this.#target.options;
+    return afterTurn(this.name, this.#source.target, (held) => this.#hold(held), result, awaitsSettings);
   }
 }

@@ -9,6 +9,7 @@ import { readStanding, sickOf } from "../../releases/health.ts";
 import { stillHeldApplications } from "../../releases/held-applications.ts";
 import { type HeldPolicy, readHeldPolicy } from "../../releases/held-policy.ts";
 import { type HeldRights, readHeldRights, withoutConsent } from "../../releases/held-rights.ts";
+import { stillHeldSettings } from "../../releases/held-settings.ts";
 import { readJsonFile } from "../../releases/json-file.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { readQuarantine } from "../../releases/quarantine.ts";
@@ -81,6 +82,7 @@ export async function decisionFacts(
     ...{ ...loop, ...known, allowDowngrade },
     signers: await latestSource.acceptedSigners?.(layout),
     policy: options.policy && known.policy,
+    settings: options.awaitsSettings === true ? known.settings : undefined,
     rights: acceptRights ? undefined : known.rights,
   };
 }
@@ -103,6 +105,7 @@ export async function factsOnDisk(
     ran: await versionsRun(layout, target),
     policy: await stillRefused(layout, target),
     apps: await stillHeldApplications(layout, target, Date.now()),
+    settings: await stillHeldSettings(layout, target),
     rights: await awaitingConsent(layout, target),
   };
 }

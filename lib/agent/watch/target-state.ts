@@ -18,6 +18,9 @@ export const TARGET_STATES = [
 ] as const;
 export type TargetState = (typeof TARGET_STATES)[number];
 
+/** Reasons of a hold that the deployment before it has reported as its error. */
+const SAID_BY_DEPLOYMENT: ReadonlySet<HoldReason> = new Set(["rights", "policy", "application", "settings"]);
+
 /** Facts of one target, from its events. */
 export interface TargetFacts {
   running: string | null;
@@ -94,8 +97,8 @@ export function factsAfter(facts: TargetFacts, event: WatchEvent, now: number): 
     }
     case "target.held": {
       const { version, reason, message } = event;
-      // A deployment held for its rights, or by the policy, has reported the same as its error.
-      const error = reason === "rights" || reason === "policy" || reason === "application" ? undefined : facts.error;
+      // A deployment that has found so has reported the same as its error.
+      const error = SAID_BY_DEPLOYMENT.has(reason) ? undefined : facts.error;
       return { ...facts, queued: false, held: { version, reason, message }, error };
     }
     case "health.changed": {
