@@ -14,6 +14,7 @@ import { sizeText } from "../support/size-text.ts";
 import { failed, type Finding, ok, warning } from "./finding.ts";
 import { type ExaminedHub, hubFindings } from "./hub-findings.ts";
 import { rootFindings } from "./root-standing.ts";
+import { settingsFindings } from "./settings-standing.ts";
 import { capital, type Supervisor, type SupervisorChoice, type SupervisorName } from "./supervisors/supervisor.ts";
 import type { SystemdScope } from "./supervisors/systemd-units.ts";
 import { unitStates } from "./unit-states.ts";
@@ -110,6 +111,7 @@ async function* targetFindings(layout: Layout, digests: boolean): AsyncGenerator
     if (running !== undefined) yield await releaseFinding(layout, target, running, digests);
     if (running !== undefined && !isAdopted(running)) yield* signerFinding(target, running);
     yield* rootFindings(layout, target, Date.now());
+    yield* settingsFindings(layout, target);
     const sick = sickOf(await readStanding(layout, target));
     if (sick !== undefined)
       yield warning(

@@ -1,0 +1,37 @@
+import { asSealiftError } from "../contract/errors.ts";
+import type { TargetName } from "../contract/target.ts";
+import { readFleetSettings } from "../releases/fleet-settings.ts";
+import { stillHeldSettings } from "../releases/held-settings.ts";
+import type { Layout } from "../releases/layout.ts";
+import { failed, type Finding, ok, warning } from "./finding.ts";
+import { HOW_TO_SET } from "./watch/decide.ts";
+
+/** Checks the settings of the fleet that a target has on this host. A target without any yields nothing. */
+export async function* settingsFindings(layout: Layout, target: TargetName): AsyncGenerator<Finding> {
+  const check = `settings ${target}`;
+  const settings = await readFleetSettings(layout, target).catch(asSealiftError);
+  if (settings instanceof Error) {
+    yield failed(check, settings.message, "Remove the file: the host takes the newest settings again.");
+    return;
+  }
+  const { held, next, failed: failure, came_at: cameAt, behind } = settings;
+  if (held !== null) {
+    const since = cameAt === null ? "" : `; no newer number was taken since ${cameAt}`;
+    yield ok(check, `Number ${held.number} of the operator ${held.operator} counts${since}`);
+  }
+  if (next !== null && failure !== null)
+    yield warning(
+      check,
+      `Number ${next.number} could not be used (${failure.code}), and what was before counts`,
+      "Correct fleet.yaml and run `sealift settings apply`; another release tries this number again.",
+    );
+  if (behind)
+    yield warning(
+      check,
+      "The hub has settings of a lower number than this host: it withholds newer ones, or was restored",
+      "`sealift settings apply` with the newest fleet.lock uploads them again.",
+    );
+  const waiting = await stillHeldSettings(layout, target).catch(() => undefined);
+  if (waiting !== undefined)
+    yield warning(check, `${waiting.version} waits for settings: ${waiting.message.replace(/\.$/, "")}`, HOW_TO_SET);
+}
