@@ -1,4 +1,5 @@
-import { parseEnv } from "node:util";
+import { isDeepStrictEqual, parseEnv } from "node:util";
+import { usageError } from "../contract/errors.ts";
 import { isReservedSetting } from "../contract/settings/reserved-names.ts";
 import { entriesIn, quotedAlike, type SettingEntry } from "./settings-text.ts";
 
@@ -66,6 +67,20 @@ export function withFleet(own: string, fleet: Values): string {
   if (lines.length === 0) return own;
   const before = own.trim() === "" ? "" : own.endsWith("\n") ? own : `${own}\n`;
   return `${before}${BEGIN}\n${lines.join("")}${END}\n`;
+}
+
+/**
+ * Returns the text of a file of settings as {@link withFleet} does, and makes sure that it is read as it is meant: an
+ * own value whose quotation mark nobody has closed would take in lines of the block.
+ *
+ * @throws UsageError `config_invalid`
+ */
+export function settingsText(file: string, own: string, fleet: Values): string {
+  const text = withFleet(own, fleet);
+  if (isDeepStrictEqual(parsed(text), { ...parsed(own), ...fleet })) return text;
+  throw usageError("config_invalid", `${file} has a line of this host with a quotation mark that is not closed.`, {
+    hint: "It would take in settings of the fleet. Close the mark, or put the whole value between quotation marks.",
+  });
 }
 
 /** Setting that is not used, with the code of the reason. */

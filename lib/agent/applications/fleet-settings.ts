@@ -4,9 +4,9 @@ import type { TargetName } from "../../contract/target.ts";
 import {
   countingSettings,
   type IgnoredSetting,
+  settingsText,
   splitSettings,
   type Values,
-  withFleet,
 } from "../../releases/fleet-block.ts";
 import { type AcceptedSettings, readFleetSettings } from "../../releases/fleet-settings.ts";
 import type { Layout } from "../../releases/layout.ts";
@@ -48,6 +48,7 @@ export const valuesOf = (
  *
  * @param settings document that counts; by default, the one that the target holds
  * @returns unit → text, for files that change
+ * @throws UsageError `config_invalid` as {@link settingsText}
  */
 export async function settingsOfApplications(
   layout: Layout,
@@ -61,7 +62,7 @@ export async function settingsOfApplications(
     const item = { section: APPLICATIONS_FOLDER, id } as const;
     const text = (await ifThere(readKeyFile(layout.envFile(item))))?.toString("utf8");
     const { own } = splitSettings(text ?? "", held?.apps[id]);
-    const composed = withFleet(own, valuesOf(settings ?? held, id, environment).values);
+    const composed = settingsText(layout.envFile(item), own, valuesOf(settings ?? held, id, environment).values);
     if (composed !== (text ?? "")) changed.set(unitKey(item), composed);
   }
   return changed;

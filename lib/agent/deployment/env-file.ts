@@ -1,7 +1,7 @@
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
 import { deploymentError } from "../../contract/errors.ts";
-import { splitSettings, type Values, withFleet } from "../../releases/fleet-block.ts";
+import { settingsText, splitSettings, type Values } from "../../releases/fleet-block.ts";
 import { quotedAlike } from "../../releases/settings-text.ts";
 import { ifThere, readKeyFile } from "../../support/files.ts";
 
@@ -26,6 +26,10 @@ export function requireSettings(missing: readonly MissingSettings[]): void {
     hint: `Set them in ${files}${given}, and deploy again.`,
   });
 }
+
+/** Returns the required names that have no value. */
+export const emptyAmong = (required: readonly string[], values: NodeJS.Dict<string>): string[] =>
+  required.filter((name) => (values[name] ?? "") === "");
 
 const NO_FLEET = { values: {}, written: {} };
 
@@ -59,6 +63,7 @@ export interface EnvFileOptions {
  *
  * The settings of the fleet stand in a block behind the rest. A file with nothing but such a block counts as none.
  *
+ * @throws UsageError `config_invalid` as {@link settingsText}
  * @returns whether a new file was prepared, and the text that replaces the host's file, if it changes; or every
  *   required name without a value, and then neither
  */
@@ -75,10 +80,11 @@ export async function prepareEnvFile(
     existing === undefined || options.fleet === undefined ? undefined : splitSettings(existing, fleet.written);
   const isBare = parts !== undefined && parts.own.trim() === "" && parts.own !== existing;
   const own = isBare ? undefined : (parts?.own ?? existing);
-  const content = withFleet(own ?? seeded(await readTemplate(options), required, given), fleet.values);
+  const lines = own ?? seeded(await readTemplate(options), required, given);
+  const content = settingsText(options.existing, lines, fleet.values);
   const values = parseEnv(content);
   const isGiven = (name: string): boolean => options.isOnlySource !== true && (given(name) ?? "") !== "";
-  const names = required.filter((name) => (values[name] ?? "") === "" && !isGiven(name));
+  const names = emptyAmong(required, values).filter((name) => !isGiven(name));
   if (names.length > 0) {
     const mayBeGiven = options.isOnlySource !== true || existing === undefined;
     return { isNew: false, missing: { plugin, names, file: options.existing, mayBeGiven } };

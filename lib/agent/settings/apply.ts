@@ -1,9 +1,11 @@
+import { parseEnv } from "node:util";
 import { blamesVersion } from "../../contract/blame.ts";
 import { EXIT } from "../../contract/codes.ts";
 import { asSealiftError, type SealiftError } from "../../contract/errors.ts";
 import type { SettingsOutcome } from "../../contract/settings/texts.ts";
 import type { AcceptedSettings } from "../../releases/fleet-settings.ts";
 import { type Attempt, Journal } from "../../releases/journal.ts";
+import type { Layout } from "../../releases/layout.ts";
 import { itemOfUnit } from "../../releases/names.ts";
 import { currentRelease, type Release } from "../../releases/release.ts";
 import { forgetFormerEnvFiles, replaceEnvFile } from "../../releases/replaced-env.ts";
@@ -13,6 +15,7 @@ import { settingsOfApplications, valuesOf } from "../applications/fleet-settings
 import { stepsOfChanged } from "../applications/steps.ts";
 import type { Emit } from "../base/events.ts";
 import { askBack, GoneBack } from "../deployment/ask-back.ts";
+import { emptyAmong, requireSettings } from "../deployment/env-file.ts";
 import { startedBy } from "../deployment/hold-applications.ts";
 import { endInterrupted, recover } from "../deployment/interrupted.ts";
 import {
@@ -64,7 +67,13 @@ export async function applySettings(
   const apps = folder === undefined ? NO_APPLICATIONS : await descriptorsIn(folder, [...startedBy(release)]);
   const ignored = Object.keys(settings.apps).flatMap((id) => valuesOf(settings, id, apps.get(id)?.environment).ignored);
   const known = { ignored: release === undefined ? [] : ignored, release: release?.name ?? null };
-  const units = [...(await settingsOfApplications(layout, source.target, apps, settings)).keys()];
+  let texts: ReadonlyMap<string, string>;
+  try {
+    texts = await workableTexts(layout, source.target, apps, settings);
+  } catch (thrown) {
+    return refused(known, asSealiftError(thrown));
+  }
+  const units = [...texts.keys()];
   if (release === undefined || units.length === 0) return { ...known, units, state: "applied", code: null };
   const gone = await replaceSettings(run, settings, release, apps);
   if (gone === undefined) return { ...known, units, state: "applied", code: null };
@@ -72,6 +81,36 @@ export async function applySettings(
   const back = await askBack(run, gone, release);
   const state = back.state === "silent" ? "not_back" : "failed";
   return { ...known, units, state, code: gone.error.code, error: gone.error };
+}
+
+/** Codes of settings that no program could be started with: they fail before anything is stopped. */
+const UNWORKABLE: ReadonlySet<string> = new Set(["env_missing", "config_invalid"]);
+
+/** Returns the result of settings that nothing was done with. @throws any error that says nothing of them */
+function refused(known: Pick<SettingsResult, "ignored" | "release">, error: SealiftError): SettingsResult {
+  if (!UNWORKABLE.has(error.code)) throw error;
+  return { ...known, units: [], state: "failed", code: error.code, error };
+}
+
+/**
+ * Composes the files that change, and requires that a program can be started with each.
+ *
+ * @throws DeploymentError `env_missing`; UsageError `config_invalid`
+ */
+async function workableTexts(
+  layout: Layout,
+  target: Deployed["target"],
+  apps: Applications,
+  settings: AcceptedSettings,
+): Promise<Map<string, string>> {
+  const texts = await settingsOfApplications(layout, target, apps, settings);
+  const missing = Array.from(texts, ([unit, text]) => {
+    const item = itemOfUnit(unit);
+    const names = emptyAmong(apps.get(item.id)!.environment.required, parseEnv(text));
+    return { plugin: item.id, names, file: layout.envFile(item), mayBeGiven: false };
+  });
+  requireSettings(missing.filter(({ names }) => names.length > 0));
+  return texts;
 }
 
 /** Replaces settings, and restarts what reads them, under the root's lock. @returns what was gone back to, if it was */
@@ -85,7 +124,7 @@ async function replaceSettings(
   await using _root = await lockRoot(run);
   await endInterrupted(layout, options.supervisor, emit);
   // Somebody may have changed the host's own lines meanwhile.
-  const texts = await settingsOfApplications(layout, source.target, apps, settings);
+  const texts = await workableTexts(layout, source.target, apps, settings);
   const attempt: Attempt = {
     v: 1,
     ...{ deployment_id: run.id, target: source.target, kind: source.kind, slug: source.slug },
