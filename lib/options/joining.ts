@@ -4,7 +4,7 @@ import { connection, network } from "./connection.ts";
 import { removal } from "./devkeys.ts";
 import { duration, flag, list, path, several, text, token, whole } from "./kinds.ts";
 import { systemd } from "./operating.ts";
-import { group, required } from "./option.ts";
+import { group, guarded, required } from "./option.ts";
 import { operatorKey } from "./settings.ts";
 import { watchStart } from "./watch.ts";
 
@@ -78,12 +78,14 @@ export const hostKey = {
 /** Options of `host operator`. */
 export const hostOperator = {
   ...group("Host", {
-    watchConfig: path({
-      name: "host-config",
-      flag: "--config",
-      metavar: "FILE",
-      help: "watch.yaml of this host",
-      default: "watch.yaml",
-    }),
+    watchConfig: guarded(
+      path({
+        name: "host-config",
+        flag: "--config",
+        metavar: "FILE",
+        help: "watch.yaml of this host",
+        default: "watch.yaml",
+      }),
+    ),
   }),
 };
