@@ -60,7 +60,29 @@ export function judged(rows: readonly HostSettings[], roll: Roll, { operator, pr
       return { row, state: "refused", error: asSealiftError(error) };
     }
   });
-  return withinUses(all, roll, facts.read);
+  return withinUses(onceEach(all), roll, facts.read);
+}
+
+/** Refuses new cards that share a name or a key: a roll has each once, and nobody can tell which card is right. */
+function onceEach(all: Judged[]): Judged[] {
+  const names = new Map<string, number>();
+  const keys = new Map<string, number>();
+  const count = (counts: Map<string, number>, key: string): unknown => counts.set(key, (counts.get(key) ?? 0) + 1);
+  for (const one of all) {
+    count(names, one.row.host_id);
+    if (one.state === "arrived") count(keys, one.arrival.host.fingerprint);
+  }
+  return all.map((one) => {
+    if (one.state !== "arrived") return one;
+    const { name, fingerprint } = one.arrival.host;
+    const what =
+      names.get(name)! > 1 ? `the name ${name}` : keys.get(fingerprint)! > 1 ? `the key of ${name}` : undefined;
+    if (what === undefined) return one;
+    const error = artifactError("card_invalid", `More than one host came with ${what}.`, {
+      hint: `Each machine has a host.key of its own. \`sealift settings accept ${name} LINE\` takes the line of one that is yours.`,
+    });
+    return { row: one.row, state: "refused", error };
+  });
 }
 
 interface Facts extends Judge {

@@ -1,0 +1,35 @@
+// Holds: a hub that lists hosts twice spoils no roll (lib/fleet/admission.ts)
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import t from "tap";
+import { makeCard } from "../../../lib/artifact/sealed/card.ts";
+import { hostKeyOf, newHostSeed } from "../../../lib/artifact/sealed/host-key.ts";
+import { publicKeyOf } from "../../../lib/artifact/signatures/ed25519.ts";
+import { judged } from "../../../lib/fleet/admission.ts";
+import { Roll } from "../../../lib/fleet/roll.ts";
+import { DOUBLE_PROJECT } from "../../support/hub/settings-double.ts";
+import { termsOf } from "../../support/hub/settings-fleet.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
+
+t.test("of two keys under one name, and of one key under two names, none is taken", async (t) => {
+  const seed = randomBytes(32);
+  const operator = Buffer.from(publicKeyOf(seed)).toString("hex");
+  const terms = termsOf(seed, { uses: 9 });
+  const nothing = { number: null, to: null, uploaded_at: null, uploaded_by: null, outcome: null, outcome_at: null };
+  const rowOf = (name: string, key = hostKeyOf(newHostSeed())) => {
+    const card = makeCard({ project: DOUBLE_PROJECT, name }, key, { ...terms.secret, digest: terms.digest });
+    return { host_id: name, card, terms: terms.text, ...nothing };
+  };
+  const twice = hostKeyOf(newHostSeed());
+  const rows = [rowOf("pier-7"), rowOf("pier-7"), rowOf("pier-8", twice), rowOf("pier-9", twice), rowOf("quay-1")];
+  const file = join(temporaryFolder(t), "fleet.lock");
+  const roll = await Roll.read(file, DOUBLE_PROJECT);
+  const states = judged(rows, roll, { operator, project: DOUBLE_PROJECT });
+  t.strictSame(
+    states.map((one) => (one.state === "refused" ? one.error.code : one.state)),
+    ["card_invalid", "card_invalid", "card_invalid", "card_invalid", "arrived"],
+  );
+  for (const one of states) if (one.state === "arrived") roll.put(one.arrival.host);
+  await roll.save();
+  t.equal((await Roll.read(file, DOUBLE_PROJECT)).hosts().length, 1);
+});
