@@ -11,17 +11,24 @@ const formerPath = ({ sealift }: Layout, unit: string): string =>
   join(sealift, "state", `former-${unit.replace("/", "-")}.env`);
 
 /**
- * Replaces the settings of a unit, of which the host has a file already. The former ones are on the disk, and the
- * journal names them, before anything changes.
+ * Replaces the settings of a unit. The former ones are on the disk, and the journal names them, before it changes:
+ * where there were none, the journal says that the file is new.
  */
 export async function replaceEnvFile(journal: Journal, unit: string, text: string): Promise<void> {
   const { layout, entry } = journal;
   const path = layout.envFile(itemOfUnit(unit));
-  const former = formerPath(layout, unit);
-  await makeDurableFolder(layout, dirname(former));
-  await writeFileAtomic(former, (await ifThere(readKeyFile(path))) ?? "", { mode: 0o600 });
-  await syncNames(layout, dirname(former));
-  await journal.note({ replaced_env: [...entry.replaced_env.filter((one) => one !== unit), unit] });
+  const before = await ifThere(readKeyFile(path));
+  if (before === undefined) {
+    // An empty file in its place would keep a later version's template away.
+    await journal.note({ env_files: [...entry.env_files, unit] });
+    await makeDurableFolder(layout, dirname(path));
+  } else {
+    const former = formerPath(layout, unit);
+    await makeDurableFolder(layout, dirname(former));
+    await writeFileAtomic(former, before, { mode: 0o600 });
+    await syncNames(layout, dirname(former));
+    await journal.note({ replaced_env: [...entry.replaced_env.filter((one) => one !== unit), unit] });
+  }
   await writeFileAtomic(path, text, { mode: 0o600 });
   await syncNames(layout, dirname(path));
 }

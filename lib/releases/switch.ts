@@ -118,9 +118,9 @@ export async function undoSwitch(journal: Journal): Promise<void> {
       const added = entry.items.filter((item) => !entry.previous_items.some((old) => sameItem(old, item)));
       for (const item of added) await removeOwnLink(layout, target, item);
     }
-    for (const unit of entry.env_files) await rm(layout.envFile(itemOfUnit(unit)), { force: true });
     await syncLinks(layout);
   }
+  for (const unit of entry.env_files) await rm(layout.envFile(itemOfUnit(unit)), { force: true });
   await restoreEnvFiles(journal);
   if (!entry.keeps_release && (await currentName(layout, target)) !== release)
     await removeRelease(layout, target, release);

@@ -23,7 +23,12 @@ export async function endInterrupted(layout: Layout, supervisor: SupervisorChoic
   await recoverJournal(layout, async (entry) => {
     const { target, deployment_id, resolved_version: version, phase, report } = entry;
     // Settings are no deployment: the host tries them again, and its outcome tells of them.
-    if (entry.is_settings) return void (await bringBack(layout, entry, { supervisor, emit, wasVisible: false }));
+    if (entry.is_settings) {
+      // A unit that was not restarted yet may have been started since, as by a boot.
+      const touched = [...new Set([...entry.touched, ...entry.replaced_env, ...entry.env_files])];
+      await bringBack(layout, { ...entry, touched }, { supervisor, emit, wasVisible: false });
+      return;
+    }
     if (phase === "committed") {
       if (report !== null) await writeOnce(layout, target, report);
       emit({ event: "recovery.done", version, deployment_id, outcome: "finished" });

@@ -41,7 +41,7 @@ for (const { name, values, own = "", code, says } of [
       ...NO_SETTINGS,
       held: { ...facts, number: 1, apps: { web: HELD } },
     });
-    const text = own + withFleet("", HELD);
+    const text = own === "" ? withFleet("", HELD) : own;
     const file = join(projectRoot, "apps/web.env");
     await writeFile(file, text);
     const events: string[] = [];
