@@ -10,7 +10,13 @@ import { layoutOf } from "../../support/host/project-root.ts";
 
 const ATTEMPT = {
   v: 1,
-  ...{ deployment_id: "d1", target: targetName({ kind: "project", slug: "p" }), kind: "project", slug: "p", host_id: "h" },
+  ...{
+    deployment_id: "d1",
+    target: targetName({ kind: "project", slug: "p" }),
+    kind: "project" as const,
+    slug: "p",
+    host_id: "h",
+  },
   ...{ requested_version: "settings", resolved_version: "1.0.0", started_at: "2026-01-01T00:00:00Z" },
   release: "1.0.0-1",
 } as const;
