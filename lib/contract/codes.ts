@@ -60,7 +60,7 @@ export const CODES = {
   tls_invalid: usage(
     "The hub's TLS certificate or key cannot be read, they do not belong together, or everyone may open the key.",
   ),
-  settings_of_fleet: usage("`app env` was to change a name whose value the fleet gives."),
+  settings_of_fleet: usage("A name whose value the fleet gives was to be changed by `app env`."),
   settings_unreadable: usage("A value of fleet.yaml cannot be read: its file, its variable or its command."),
   upgraded_elsewhere: usage("The program belongs to a package manager, which upgrades it."),
   needs_supervisor: usage("The plan starts, stops, restarts or checks a plugin, and no supervisor was chosen."),

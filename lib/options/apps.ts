@@ -119,7 +119,7 @@ export const appAllow = {
     alone: flag({ help: "The user runs nothing else: its processes are told by it" }),
     from: path({
       metavar: "PATH",
-      help: "Allow what a release asks: app.yaml, an application's folder, or a project's",
+      help: "Allow what app.yaml, an application or a project asks",
     }),
     yes: flag({ help: "Allow it without asking, for scripts" }),
   }),

@@ -7,7 +7,7 @@ export const hostSettings = group("Settings", {
     several({
       name: "operator",
       metavar: "KEY",
-      help: "Operator whose settings count here: file, hex or base64; repeatable",
+      help: "Operator whose settings count: file or key; repeatable",
       orText: true,
     }),
   ),

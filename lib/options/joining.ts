@@ -51,7 +51,7 @@ export const join = {
     yes: flag({ help: "Join without asking first, for scripts" }),
   }),
   ...group("Application", {
-    allow: text({ metavar: "APP", help: "Application that this host runs, with the addresses and user below" }),
+    allow: text({ metavar: "APP", help: "Application that this host runs, by the options below" }),
     ...granting,
     sameUser: flag({ help: "Run it as the user of `app serve`, who reads its keys" }),
   }),

@@ -56,7 +56,10 @@ t.test("settings, restart, state and log of an application under app serve", asy
   t.equal(state!["same_user"], process.getuid?.() !== 0);
   const shown = await run(["status"]);
   t.match(shown.stdout, /^web {2}running since .*\n {2}version +1\.4\.0\n {2}process +\d+, 0 restarts, user /);
-  t.match(shown.stdout, new RegExp(`addresses http 127\\.0\\.0\\.1:${port}\\n(?:  uses      .*\\n)?  health    works\\n`));
+  t.match(
+    shown.stdout,
+    new RegExp(`addresses http 127\\.0\\.0\\.1:${port}\\n(?:  uses      .*\\n)?  health    works\\n`),
+  );
   if (process.getuid?.() !== 0) t.match(shown.stdout, /reads +all that .* keys of the agent/);
 
   const { stdout } = await run(["logs", "web", "--lines", "2"]);

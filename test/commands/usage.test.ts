@@ -121,7 +121,6 @@ t.test("a verb that a group does not have is answered by its meaning, or not at 
     t.strictSame(guessed(line), [], line);
   t.notOk(guessed("app stop").includes("app allow"));
   const meant: Record<string, string[]> = {
-    "app run": ["app restart", "app serve"],
     "hub start": ["hub serve"],
     "hub restart": ["hub serve"],
     "plugin run": ["plugin dev"],

@@ -58,7 +58,7 @@ const CHANGES: Record<string, Body> = {
 
 /** Those of administrators, and uploads, which other files try. */
 const OTHERS =
-  /^(?:DELETE \S+\/projects\/\{id\}|\S+ \S+\/(?:transfer|signature|import|publish|deltas|index|statements|versions))$/;
+  /^(?:DELETE \S+\/projects\/\{id\}|\S+ \S+\/(?:transfer|signature|import|publish|deltas|index|statements|versions|settings\S*|host-card|host-settings\S*))$/;
 
 const NAMES: Record<string, string> = {
   ...{ version: "1.0.0", key: HEX, rollout: "rol_none", host_id: "alpha", host: "alpha", invite: "inv_none" },

@@ -70,7 +70,11 @@ t.test("a removed target is stopped and gone, and what the host wrote itself sta
 });
 
 t.test("nothing is removed when a unit cannot be stopped", async (t) => {
-  await recordingProgram(t, "systemctl", 'case "$*" in *stop*) echo no >&2; exit 1;; esac');
+  await recordingProgram(
+    t,
+    "systemctl",
+    'case "$*" in *show*) echo LoadState=loaded; echo ActiveState=failed; echo Result=exit-code;; *stop*) echo no >&2; exit 1;; esac',
+  );
   const root = temporaryFolder(t);
   const options = { ...DEPLOY_DEFAULTS, projectRoot: root, hostId: "host", supervisor: systemd };
   await deploy(sourceOf("1.0.0", STEPS), options, () => undefined);
