@@ -8,7 +8,7 @@ export class HostKey extends withOptions(hostKey) {
   static override paths = [["host", "key"]];
   static override usage = Command.Usage({
     category: "Deploying",
-    description: "Make this host's key for settings, and print the line by which an operator accepts it",
+    description: "Make this host's key, and print the line that its operator accepts",
     details: `
       For hosts that joined before they had a key. Makes \`host.key\` (0600) and \`host.card\` beside \`watch.yaml\`
       where they are missing, and prints the public keys as one line for \`sealift settings accept\`. What \`watch.yaml\`

@@ -82,7 +82,6 @@ export const hostOperator = {
       path({
         name: "host-config",
         flag: "--config",
-        metavar: "FILE",
         help: "watch.yaml of this host",
         default: "watch.yaml",
       }),

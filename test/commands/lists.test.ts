@@ -1,3 +1,5 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { CommandClass } from "clipanion";
 import t from "tap";
 import { commandPlace } from "../../commands/shell/place.ts";
@@ -43,6 +45,9 @@ t.test("every list knows its fields without a record, and refuses others before 
     ...{ hub, folder: root, plugin: project.id as string, project: harbour.id as string },
   });
 
+  const fleet = join(root, "fleet.yaml");
+  await writeFile(fleet, "project: Harbour\nsettings: [{ match: { env: prod }, apps: { web: { A: b } } }]\n");
+
   /** A line of each list, and what it has to list: nothing, or something. */
   const lists: Lists = {
     ...featured,
@@ -62,6 +67,7 @@ t.test("every list knows its fields without a record, and refuses others before 
     "marketplace search": ["marketplace search nothing", false],
     "project list": ["project list", true],
     releases: [`releases ${target}`, true],
+    "settings show": [`settings show --fleet ${fleet}`, false],
     "signer list": [`signer list ${project.id}`, false],
     status: ["status", true],
     "trust-folder": ["trust-folder --list", false],
