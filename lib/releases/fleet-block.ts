@@ -4,7 +4,7 @@ import { isReservedSetting } from "../contract/settings/reserved-names.ts";
 import { entriesIn, quotedAlike, type SettingEntry } from "./settings-text.ts";
 
 /**
- * Block of the fleet's settings at the end of `apps/<id>.env` (docs/settings.md#on-the-host): both launchers, and every
+ * Block of the fleet's settings at the end of `apps/<id>.env` (docs/settings.md): both launchers, and every
  * other reader of the file, take the last value of a name, and learn nothing new.
  */
 
