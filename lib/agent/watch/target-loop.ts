@@ -95,7 +95,6 @@ export class TargetLoop implements AsyncDisposable {
     await this.#root[Symbol.asyncDispose]();
   }
 
-  /** Reads the current state of the target from disk. */
   async describe(): Promise<WatchedTarget> {
     return this.#record.begin(await describeTarget(this.#target, this.#source, this.#layout, this.#memory));
   }

@@ -125,7 +125,8 @@ t.test("no answer of the full hub has a field that its own OpenAPI denies", asyn
   t.strictSame([...denied], []);
   const gets = paths.filter(([, { get }]) => get?.responses["200"]?.content?.["application/json"] !== undefined);
   t.strictSame(
-    gets.map(([path]) => path).filter((path) => !reached.has(`get ${path}: 200`)),
+    // A host's own settings are asked with its key (test/lib/hub/features/settings/settings.test.ts).
+    gets.map(([path]) => path).filter((path) => !path.endsWith("/host-settings") && !reached.has(`get ${path}: 200`)),
     [],
     "every route that tells something was asked",
   );

@@ -6,8 +6,7 @@ import { DEPLOY_DEFAULTS } from "../../../../lib/agent/deployment/run.ts";
 import { applySettings } from "../../../../lib/agent/settings/apply.ts";
 import { targetName } from "../../../../lib/contract/target.ts";
 import { withFleet } from "../../../../lib/releases/fleet-block.ts";
-import { writeFleetSettings } from "../../../../lib/releases/fleet-settings.ts";
-import { NO_SETTINGS } from "../../../../lib/releases/fleet-settings.ts";
+import { NO_SETTINGS, writeFleetSettings } from "../../../../lib/releases/fleet-settings.ts";
 import { install, layoutOf, prepareRelease } from "../../../support/host/project-root.ts";
 
 const PROJECT = `prj_${"0".repeat(32)}`;
