@@ -171,22 +171,25 @@ export class Join extends withOptions(join) {
 
   /** Runs another command of this program. @returns what it prints. @throws UsageError `usage` where it fails */
   async #call(command: readonly string[]): Promise<string> {
-    const [{ PassThrough }, { AppAllow }, { SystemdInstallApp }] = await Promise.all([
+    const [{ Writable }, { AppAllow }, { SystemdInstallApp }] = await Promise.all([
       import("node:stream"),
       import("../apps/app-allow.ts"),
       import("../apps/systemd-install-app.ts"),
     ]);
     const cli = Cli.from([AppAllow, SystemdInstallApp], { binaryName: this.cli.binaryName });
-    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-    const code = await cli.run([...command], { ...this.context, stdout, stderr });
-    const textOf = (stream: { read(): unknown }): string => String((stream.read() as Buffer | null) ?? "");
-    if (code === 0) return textOf(stdout);
-    throw usageError(
-      "usage",
-      `\`sealift ${command.join(" ")}\` failed: ${textOf(stderr)
-        .trim()
-        .replace(/^error: /, "")}`,
-    );
+    const said = { stdout: "", stderr: "" };
+    // Takes whatever is written: a stream that somebody has to read would hold the command up.
+    const into = (name: keyof typeof said) =>
+      new Writable({
+        write(chunk: Buffer, _encoding, done) {
+          said[name] += String(chunk);
+          done();
+        },
+      });
+    const streams = { stdout: into("stdout"), stderr: into("stderr") };
+    const code = await cli.run([...command], { ...this.context, ...streams });
+    if (code === 0) return said.stdout;
+    throw usageError("usage", `\`sealift ${command.join(" ")}\` failed: ${said.stderr.trim().replace(/^error: /, "")}`);
   }
 
   async #unit(projectRoot: string): Promise<WatchUnit | undefined> {

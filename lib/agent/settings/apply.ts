@@ -9,6 +9,7 @@ import type { Layout } from "../../releases/layout.ts";
 import { itemOfUnit } from "../../releases/names.ts";
 import { currentRelease, type Release } from "../../releases/release.ts";
 import { forgetFormerEnvFiles, replaceEnvFile } from "../../releases/replaced-env.ts";
+import { stoppedUnits } from "../../releases/stopped.ts";
 import { undoSwitch } from "../../releases/switch.ts";
 import { type Applications, descriptorsIn } from "../applications/descriptors.ts";
 import { settingsOfApplications, valuesOf } from "../applications/fleet-settings.ts";
@@ -66,7 +67,10 @@ export async function applySettings(
   const folder = release && layout.release(source.target, release.name);
   const apps = folder === undefined ? NO_APPLICATIONS : await descriptorsIn(folder, [...startedBy(release)]);
   const ignored = Object.keys(settings.apps).flatMap((id) => valuesOf(settings, id, apps.get(id)?.environment).ignored);
-  const known = { ignored: release === undefined ? [] : ignored, release: release?.name ?? null };
+  const known: Pick<SettingsResult, "ignored" | "release"> = {
+    ignored: release === undefined ? [] : ignored,
+    release: release?.name ?? null,
+  };
   let texts: ReadonlyMap<string, string>;
   try {
     texts = await workableTexts(layout, source.target, apps, settings);
@@ -74,6 +78,9 @@ export async function applySettings(
     return refused(known, asSealiftError(thrown));
   }
   const units = [...texts.keys()];
+  const stopped = (await stoppedUnits(layout, units.map(itemOfUnit))).map((unit) => itemOfUnit(unit).id);
+  // They count from its start on: nobody knows yet whether it works with them.
+  known.ignored.push(...stopped.map((name) => ({ name, code: "app_stopped" })));
   if (release === undefined || units.length === 0) return { ...known, units, state: "applied", code: null };
   const gone = await replaceSettings(run, settings, release, apps);
   if (gone === undefined) return { ...known, units, state: "applied", code: null };

@@ -71,15 +71,32 @@ export class FollowedSettings {
 
   /** Sends what the hub lacks, takes newer settings, and carries them out. @throws errors of requests and the host */
   async follow(check: SettingsCheck): Promise<void> {
-    const { source, signal, layout, of } = check;
+    const { source, signal } = check;
     const client = source.client(signal);
-    if (source.card !== undefined && !this.#isCardSent) {
-      // An older hub has no place for it: once the hub is upgraded, this watch may have been, too.
-      await client.sendCard(source.card);
-      this.#isCardSent = true;
+    const refusals: unknown[] = [];
+    // What the hub refuses to hear stands in the way of nothing that it has to say.
+    const send = (sending: Promise<void>): Promise<void> =>
+      sending.catch((error: unknown) => void refusals.push(error));
+    await send(this.#sendCard(check, client));
+    if (source.operators.length > 0) {
+      await send(sendOutcome(check, client));
+      signal.throwIfAborted();
+      await this.#take(check, client);
+      if (await carryOut(check)) await send(sendOutcome(check, client));
     }
-    if (source.operators.length === 0) return;
-    await sendOutcome(check, client);
+    if (refusals.length > 0) throw refusals[0];
+  }
+
+  async #sendCard({ source }: SettingsCheck, client: OwnSettingsClient): Promise<void> {
+    if (source.card === undefined || this.#isCardSent) return;
+    // An older hub has no place for it: once the hub is upgraded, this watch may have been, too.
+    await client.sendCard(source.card);
+    this.#isCardSent = true;
+  }
+
+  /** Asks for settings where the hub names another counter, or somebody else reads them now. */
+  async #take(check: SettingsCheck, client: OwnSettingsClient): Promise<void> {
+    const { source, layout, of } = check;
     // What was refused before may count now that another operator is pinned, or the host has another key.
     const reader = [source.key.fingerprint, ...source.operators].join(" ");
     const isNew = check.named !== (await readFleetSettings(layout, of.target)).seen || reader !== this.#judgedBy;
@@ -87,7 +104,6 @@ export class FollowedSettings {
       await this.#fetch(check, client, check.named);
       this.#judgedBy = reader;
     }
-    if (await carryOut(check)) await sendOutcome(check, client);
   }
 
   async #fetch(check: SettingsCheck, client: OwnSettingsClient, seen: number): Promise<void> {

@@ -1,12 +1,14 @@
 // Holds: settings that cannot work are told, and touch nothing (lib/agent/settings/apply.ts)
-import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import t from "tap";
 import { DEPLOY_DEFAULTS } from "../../../../lib/agent/deployment/run.ts";
 import { applySettings } from "../../../../lib/agent/settings/apply.ts";
 import { targetName } from "../../../../lib/contract/target.ts";
 import { withFleet } from "../../../../lib/releases/fleet-block.ts";
 import { NO_SETTINGS, writeFleetSettings } from "../../../../lib/releases/fleet-settings.ts";
+import { stoppedPath } from "../../../../lib/releases/stopped.ts";
+import { applicationHost, appSource } from "../../../support/host/application-host.ts";
 import { install, layoutOf, prepareRelease } from "../../../support/host/project-root.ts";
 
 const PROJECT = `prj_${"0".repeat(32)}`;
@@ -55,3 +57,16 @@ for (const { name, values, own = "", code, says } of [
     t.equal(await readFile(file, "utf8"), text);
     t.strictSame(events, ["lock.acquired"]);
   });
+
+t.test("settings of a stopped application are said to be untried", async (t) => {
+  const h = await applicationHost(t);
+  const { layout, options } = h;
+  const source = appSource("1.0.0", ["web"], "command: [sh, server.sh]\nenvironment: { optional: [LEVEL] }\n");
+  t.match(await h.run(source), { outcome: "deployed" });
+  await mkdir(dirname(stoppedPath(layout.sealift, "web")), { recursive: true });
+  await writeFile(stoppedPath(layout.sealift, "web"), "");
+  const settings = { operator: "op", to: "to", digest: "d", number: 1, apps: { web: { LEVEL: "debug" } } };
+  const result = await applySettings(source, settings, { ...DEPLOY_DEFAULTS, ...options }, () => undefined);
+  t.match(result, { state: "applied", ignored: [{ name: "web", code: "app_stopped" }] });
+  t.match(await readFile(join(layout.root, "apps/web.env"), "utf8"), /LEVEL=debug/, "they count when it is started");
+});

@@ -22,7 +22,7 @@ function hostOf(t: Test, name = "root") {
   const host = {
     ...{ layout, seeds, key: hostKeyOf(newHostSeed()), operators: [hex(seeds.first)], named: 1 },
     ...{ sealed: undefined as { number: number; sealed: string } | undefined, reads: 0 },
-    isAway: false,
+    ...{ isAway: false, card: undefined as { card: string } | undefined, cards: 0 },
     ...{ carried: [] as number[], said: [] as string[], refused: [] as string[] },
     gives(number: number, seed: Uint8Array, level = "info"): void {
       const document = { project: PROJECT, to: host.key.fingerprint, number, made_at: "2026-01-01T00:00:00Z" };
@@ -34,6 +34,10 @@ function hostOf(t: Test, name = "root") {
       const { key, operators, named } = host;
       const client = {
         read: async () => (host.reads++, host.sealed && { ...host.sealed, to: key.fingerprint }),
+        sendCard: async () => {
+          host.cards++;
+          throw deploymentError("hub_refused", "The hub answered 422: the card has another form.");
+        },
         sendOutcome: async (text: string) => {
           if (host.isAway) throw deploymentError("hub_unavailable", "The hub is away.");
           try {
@@ -45,7 +49,7 @@ function hostOf(t: Test, name = "root") {
       } as unknown as OwnSettingsClient;
       const check: SettingsCheck = {
         ...{ layout, of: OF, named, signal: new AbortController().signal },
-        source: { key, operators, card: undefined, project: PROJECT, client: () => client },
+        source: { key, operators, card: host.card, project: PROJECT, client: () => client },
         emit: (event) => event.event === "settings.refused" && host.refused.push(event.code),
         run: async ({ number }: AcceptedSettings) => {
           host.carried.push(number);
@@ -99,4 +103,16 @@ t.test("an outcome of a former key, which no hub takes any more, stands in the w
   host.gives(1, host.seeds.first);
   await host.check(new FollowedSettings());
   t.strictSame([host.carried, host.said], [[1, 1], ["applied"]]);
+});
+
+t.test("neither a card nor an outcome that the hub refuses stands in the way of newer settings", async (t) => {
+  const host = hostOf(t);
+  const follows = new FollowedSettings();
+  Object.assign(host, { isAway: true, card: { card: "{}" } });
+  for (const number of [1, 2]) {
+    host.gives(number, host.seeds.first);
+    await host.check(follows);
+  }
+  t.strictSame([host.carried, host.cards], [[1, 2], 2], "and the card is sent again");
+  t.ok(host.refused.includes("hub_refused"), "what was refused is told");
 });
