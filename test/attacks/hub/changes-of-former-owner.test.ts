@@ -48,6 +48,10 @@ const CHANGES: Record<string, Body> = {
   "PUT /devkeys/projects/{id}/approval": { required: true },
   "DELETE /devkeys/projects/{id}/root": undefined,
   "POST /devkeys/roots": (id: string) => ({ root: rootChain().version(1, [heldKey()]), targets: [id] }),
+  "POST /devkeys/projects/{id}/settings": {
+    documents: [{ host_id: "alpha", to: HEX, number: 1, follows: null, sealed: "AAAA" }],
+  },
+  "DELETE /devkeys/projects/{id}/settings/{host}": undefined,
   [`PATCH ${PLUGIN}`]: { visibility: "public" },
   [`POST ${PLUGIN}/versions/{version}/yank`]: {},
   [`DELETE ${PLUGIN}/versions/{version}/yank`]: undefined,
@@ -56,9 +60,9 @@ const CHANGES: Record<string, Body> = {
   "DELETE /app/deploy/v1/projects/{project_id}/hosts/{host_id}": undefined,
 };
 
-/** Those of administrators, and uploads, which other files try. */
+/** Those of administrators and of hosts, and uploads, which other files try. */
 const OTHERS =
-  /^(?:DELETE \S+\/projects\/\{id\}|\S+ \S+\/(?:transfer|signature|import|publish|deltas|index|statements|versions|settings\S*|host-card|host-settings\S*))$/;
+  /^(?:DELETE \S+\/projects\/\{id\}|\S+ \S+\/(?:transfer|signature|import|publish|deltas|index|statements|versions|host-card|host-settings\/outcome))$/;
 
 const NAMES: Record<string, string> = {
   ...{ version: "1.0.0", key: HEX, rollout: "rol_none", host_id: "alpha", host: "alpha", invite: "inv_none" },
@@ -74,7 +78,7 @@ t.test("no change comes from a key or an owner that lost the right to it meanwhi
   const plugin = items[0]!.id;
   const project = (await hub.call("POST", "/devkeys/projects", { json: { name: "Tide tables", kind: "project" } })).body
     .id as string;
-  const scopes = ["keys", "projects", "deploy", "publish", "report", "read"];
+  const scopes = ["keys", "projects", "deploy", "publish", "report", "read", "settings"];
   const issued = await hub.call("POST", "/devkeys/api-keys", { json: { name: "f", owner: "former", scopes } });
   const { key, id: keyId } = issued.body as { key: string; id: string };
   const rival = new pg.Client({ connectionString: databaseUrl });
