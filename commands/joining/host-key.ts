@@ -2,7 +2,6 @@ import { join, relative, resolve } from "node:path";
 import { Command } from "clipanion";
 import { hostKey } from "../../lib/options/joining.ts";
 import { withOptions } from "../shell/base.ts";
-import { ownFolder, watchedHost } from "./watched-host.ts";
 
 export class HostKey extends withOptions(hostKey) {
   static override paths = [["host", "key"]];
@@ -24,7 +23,8 @@ export class HostKey extends withOptions(hostKey) {
   });
 
   override async run(): Promise<number> {
-    const [{ hostKeyFile }, { keepCard }, { HOST_CARD, HOST_KEY }, { hostLine }] = await Promise.all([
+    const [{ ownFolder, watchedHost }, { hostKeyFile }, { keepCard }, names, { hostLine }] = await Promise.all([
+      import("./watched-host.ts"),
       import("../../lib/agent/joining/host-key-file.ts"),
       import("../../lib/agent/joining/host-card-file.ts"),
       import("../../lib/agent/starters.ts"),
@@ -34,7 +34,7 @@ export class HostKey extends withOptions(hostKey) {
     const service = systemd === undefined ? undefined : await import("../../lib/agent/joining/host-key-unit.ts");
     const place =
       service === undefined
-        ? { folder: resolve(out), key: HOST_KEY, card: HOST_CARD, watch: "watch.yaml" }
+        ? { folder: resolve(out), key: names.HOST_KEY, card: names.HOST_CARD, watch: "watch.yaml" }
         : service.hostKeyPlace(systemd!, root);
     const { folder } = place;
     const watch = join(folder, place.watch);

@@ -6,7 +6,6 @@ import { usageError } from "../../lib/contract/errors.ts";
 import { hostOperator } from "../../lib/options/joining.ts";
 import type { KeyFiles } from "../../lib/options/watch-operators.ts";
 import { withOptions } from "../shell/base.ts";
-import { ownFolder } from "./watched-host.ts";
 
 export class HostOperator extends withOptions(hostOperator) {
   static override paths = [["host", "operator"]];
@@ -27,7 +26,8 @@ export class HostOperator extends withOptions(hostOperator) {
   words = Option.Rest({ name: "set KEY… | none" });
 
   override async run(): Promise<number> {
-    const [{ readWatchFile }, { projectsIn, withOperators }, { pinnedOperators }] = await Promise.all([
+    const [{ ownFolder }, { readWatchFile }, { projectsIn, withOperators }, { pinnedOperators }] = await Promise.all([
+      import("./watched-host.ts"),
       import("../../lib/options/watch-file.ts"),
       import("../../lib/options/watch-operators.ts"),
       import("../deploying/pinned-operators.ts"),

@@ -7,7 +7,7 @@ import type { Enrolled, Roll } from "./roll.ts";
 /** Host whose card is at the hub and whose key is not in the roll. */
 export interface Arrival {
   host: Enrolled;
-  /** Whether its invite was for this host alone: then nobody has to confirm it. */
+  /** Whether its invite was for this host alone, and still lets it in: then nobody has to confirm it. */
   isExpected: boolean;
 }
 
@@ -111,10 +111,12 @@ function stateOf({ host_id: name, card: text, terms: termsText }: HostSettings, 
   if (terms === undefined) return { state: "unaccepted" };
   if (card.signed.name !== name) throw renamed(name, `its card has the name ${card.signed.name}`);
   const { x25519, ed25519 } = card.signed;
-  const { uses, hosts, labels } = terms.signed;
-  const isExpected = uses === 1 && hosts?.length === 1;
-  const facts_ = { x25519, ed25519, labels, named: isExpected, terms: terms.digest, number: 0 };
-  return { state: "arrived", arrival: { isExpected, host: { fingerprint, name, ...facts_ } } };
+  const { uses, hosts, labels, expires_at: ends } = terms.signed;
+  const named = uses === 1 && hosts?.length === 1;
+  // With a line that was found later, a hub could let somebody in long after its end.
+  const isExpected = named && Date.parse(ends) > Date.now();
+  const enrolled = { x25519, ed25519, labels, named, terms: terms.digest, number: 0 };
+  return { state: "arrived", arrival: { isExpected, host: { fingerprint, name, ...enrolled } } };
 }
 
 /** Refuses all new cards of an invite that more hosts came with than it lets in: nobody can tell which are forged. */

@@ -1,3 +1,3 @@
 import { together } from "../support/together.ts";
 
-together("test/lib/{client,mirror,publisher}/**/*.test.ts");
+together("test/lib/{client,fleet,mirror,publisher}/**/*.test.ts");

@@ -1,4 +1,4 @@
-// Holds: every key of an application's files is explained on its page, and the first line of app.yaml finds its schema
+// Holds: every key of an application's files is explained on its page (lib/contract/files/json-schemas.ts)
 import { existsSync, readFileSync } from "node:fs";
 import t from "tap";
 import { addressedSchemaComment, installedSchema, SCHEMA_COMMENT } from "../../lib/contract/files/json-schemas.ts";

@@ -1,4 +1,4 @@
-// Holds: a hub that lists hosts twice spoils no roll (lib/fleet/admission.ts)
+// Holds: which hosts at a hub are taken into a roll (lib/fleet/admission.ts)
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import t from "tap";
@@ -32,4 +32,22 @@ t.test("of two keys under one name, and of one key under two names, none is take
   for (const one of states) if (one.state === "arrived") roll.put(one.arrival.host);
   await roll.save();
   t.equal((await Roll.read(file, DOUBLE_PROJECT)).hosts().length, 1);
+});
+
+t.test("a host whose invite has ended meanwhile has to be confirmed: nobody can tell when it came", async (t) => {
+  const seed = randomBytes(32);
+  const operator = Buffer.from(publicKeyOf(seed)).toString("hex");
+  const nothing = { number: null, to: null, uploaded_at: null, uploaded_by: null, outcome: null, outcome_at: null };
+  const roll = await Roll.read(join(temporaryFolder(t), "fleet.lock"), DOUBLE_PROJECT);
+  for (const [expires_at, isExpected] of [
+    ["2999-01-01T00:00:00Z", true],
+    ["2026-01-01T00:00:00Z", false],
+  ] as const) {
+    const terms = termsOf(seed, { uses: 1, hosts: ["pier-7"], expires_at });
+    const invited = { ...terms.secret, digest: terms.digest };
+    const card = makeCard({ project: DOUBLE_PROJECT, name: "pier-7" }, hostKeyOf(newHostSeed()), invited);
+    const rows = [{ host_id: "pier-7", card, terms: terms.text, ...nothing }];
+    const arrival = { isExpected, host: { named: true } };
+    t.match(judged(rows, roll, { operator, project: DOUBLE_PROJECT }), [{ state: "arrived", arrival }], expires_at);
+  }
 });
