@@ -1,6 +1,8 @@
+import { resolve } from "node:path";
 import { Command, Option } from "clipanion";
-import { usageError } from "../../lib/contract/errors.ts";
+import { SealiftError, usageError } from "../../lib/contract/errors.ts";
 import { systemd } from "../../lib/options/operating.ts";
+import type { UnitOptions } from "../../lib/support/systemd/units.ts";
 import { withOptions } from "../shell/base.ts";
 
 export class SystemdInstall extends withOptions(systemd) {
@@ -37,7 +39,7 @@ export class SystemdInstall extends withOptions(systemd) {
     const { projectRoot, root, dryRun } = this.options;
     const options = units.ofThisProgram({ services, projectRoot, root });
     const files = await units.planUnits(options);
-    const warnings = units.hiddenPaths(options);
+    const warnings = [...units.hiddenPaths(options), ...(await refusedRoot(options))];
     for (const warning of warnings) this.note(`warning: ${warning}`);
     if (dryRun) {
       if (!this.json) for (const { target, content } of files) this.print.text(`# ${target}\n${content}`);
@@ -52,5 +54,26 @@ export class SystemdInstall extends withOptions(systemd) {
     if (!this.json) for (const { target } of files) this.print.line(target);
     this.note(["Next:", ...next].join("\n  "));
     return this.done({ files: files.map(({ target, state }) => ({ path: target, state })), warnings, next });
+  }
+}
+
+/** Says why `sealift-apps`, which runs as root, would refuse the project root; nothing where it would not. */
+async function refusedRoot({ services, projectRoot, root }: UnitOptions): Promise<string[]> {
+  if (!services.includes("apps")) return [];
+  const remedy = "Install a unit for each application instead: sealift systemd install app ID";
+  if (services.includes("watch") || services.includes("runtime"))
+    return [`sealift-apps runs as root, and refuses ${projectRoot}, which the watch's user will own. ${remedy}`];
+  // Whose the folders of an image will be, its maker knows.
+  if (resolve(root) !== "/") return [];
+  const [{ layoutOf }, { isForeignRoot }] = await Promise.all([
+    import("../../lib/releases/layout.ts"),
+    import("../../lib/releases/project-root.ts"),
+  ]);
+  try {
+    await isForeignRoot(layoutOf(projectRoot), {});
+    return [];
+  } catch (error) {
+    if (!(error instanceof SealiftError)) throw error;
+    return [`sealift-apps runs as root, and will not start: ${error.message} ${remedy}`];
   }
 }

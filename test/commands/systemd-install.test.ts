@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process";
 import {
   chmodSync,
+  chownSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -306,5 +307,22 @@ t.test("the watch's user may start, stop, restart and reload units of plugins, a
   t.equal(judge(rules, "sealift-plugin-a.service", "restart", "nobody"), "not handled");
   for (const id of ["manage-unit-files", "reload-daemon", "set-environment"])
     t.equal(judge(rules, "sealift-plugin-a.service", "restart", "sealift-watch", id), "not handled", id);
+  t.end();
+});
+
+const asRoot = { skip: process.getuid?.() === 0 ? false : "only root can give a folder away" };
+
+t.test("it says that the applications' unit refuses a root of another user, before it is installed", asRoot, (t) => {
+  const root = t.testdir({ sealift: {} });
+  const warningsFor = (...words: string[]): string[] => {
+    const { status, stdout, stderr } = install(...words, "--project-root", `${root}/sealift`, "--dry-run", "--json");
+    t.equal(status, 0, stderr);
+    return (JSON.parse(stdout) as { warnings: string[] }).warnings.filter((line) => line.startsWith("sealift-apps"));
+  };
+  t.same(warningsFor("apps"), [], "root's");
+  chownSync(`${root}/sealift`, 65_534, 65_534);
+  t.match(warningsFor("apps"), [/will not start: .* belongs to the user 65534.* systemd install app ID/]);
+  t.same(warningsFor("watch"), []);
+  t.match(warningsFor("apps", "watch"), [/refuses .*sealift, which the watch's user will own/]);
   t.end();
 });
