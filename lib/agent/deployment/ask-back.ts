@@ -4,17 +4,20 @@ import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import { readInstalled } from "../../releases/applications.ts";
 import { itemOfUnit } from "../../releases/names.ts";
 import { type Release, whatRuns } from "../../releases/release.ts";
-import { isApplicationUnit } from "../applications/root-supervisor.ts";
+import { isApplicationUnit, type RecoveringSupervisor } from "../applications/root-supervisor.ts";
 import { reportOf } from "../reports/draft.ts";
 import type { Supervisor } from "../supervisors/supervisor.ts";
 import type { Deployed, Run } from "./run.ts";
 import { supervisorOf } from "./supervision.ts";
+import type { Brought } from "./undo.ts";
 
 /** Most time for asking what was gone back to, in milliseconds. */
 const ASK_LIMIT_MS = 300_000;
 /** Share of a check's own times for which it is repeated: a program that starts again takes its pauses. */
 const PATIENCE = 2;
 const PAUSE_MS = 500;
+/** Time for which a supervisor may be away, in milliseconds. */
+const AWAY_MS = 60_000;
 /** Time limit of one look at a unit's process, in milliseconds. */
 const LOOK_MS = 10_000;
 /** Time in which a unit without a descriptor has to answer, in milliseconds. */
@@ -31,15 +34,18 @@ export class GoneBack extends Error {
   readonly error: SealiftError;
   /** Units that were started again. */
   readonly units: readonly (string | null)[];
+  /** Those of them whose supervisor did not hear of it: they may still run what was left. */
+  readonly untold: readonly (string | null)[];
   /** Applications that somebody has installed by hand: no agent can start or ask them. */
   readonly byHand: readonly string[];
   /** Time at which it was gone back to, ISO 8601: every report of the run has it. */
   readonly at = new Date().toISOString();
 
-  constructor(error: SealiftError, units: readonly (string | null)[], byHand: readonly string[] = []) {
+  constructor(error: SealiftError, { units, untold }: Brought, byHand: readonly string[] = []) {
     super(error.message, { cause: error });
     this.error = error;
     this.units = units;
+    this.untold = untold;
     this.byHand = byHand;
   }
 }
@@ -54,22 +60,29 @@ export type Back =
 
 /**
  * Asks all applications of a release that was gone back to, and its units with a health URL, at once and by their own
- * descriptors. Takes five minutes at most: then one last look at each decides.
+ * descriptors. What a supervisor was not told to restart it is told first, as soon as it listens. Takes five minutes at
+ * most: then one last look at each decides.
  *
  * @param limitMs most time, in milliseconds
  */
 export async function askBack(
   run: Run<Deployed>,
-  { units }: GoneBack,
+  { units, untold }: GoneBack,
   back: Release | undefined,
   limitMs = ASK_LIMIT_MS,
 ): Promise<Back> {
   const { layout, options, emit } = run;
   const supervisor = supervisorOf(layout, options.supervisor, back?.items ?? []);
-  const asked = units.filter((unit) => isApplicationUnit(unit) || supervisor.asked?.includes(unit) === true);
+  const asked = units.filter(
+    (unit) => isApplicationUnit(unit) || supervisor.asked?.includes(unit) === true || untold.includes(unit),
+  );
   const limit = AbortSignal.timeout(limitMs);
   const signal = options.signal === undefined ? limit : AbortSignal.any([options.signal, limit]);
   const faultOfUnit = async (unit: string | null): Promise<string | undefined> => {
+    if (untold.includes(unit)) {
+      const deaf = await tellAgain(supervisor, unit, signal);
+      if (deaf !== undefined) return deaf;
+    }
     const fault = await faultOf(run, supervisor, unit, signal);
     // A check that was cut short has found nothing yet.
     return fault !== undefined && limit.aborted ? lastFault(supervisor, unit, options.signal) : fault;
@@ -80,6 +93,27 @@ export async function askBack(
   const found = Object.fromEntries(silent);
   if (asked.length > 0) emit({ event: "rollback.asked", release: back?.name ?? null, units: found });
   return silent.length === 0 ? { state: "answers" } : { state: "silent", units: found };
+}
+
+/** Restarts a unit as soon as its supervisor listens. @returns why it was not restarted, if it was not */
+async function tellAgain(
+  supervisor: RecoveringSupervisor,
+  unit: string | null,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  let fault: string | undefined;
+  for (const end = performance.now() + AWAY_MS; ;) {
+    try {
+      await supervisor.recover(unit, signal);
+      return undefined;
+    } catch (error) {
+      // What the signal has cut short says nothing new.
+      if (signal.aborted) return fault ?? `it was not restarted: ${wordsOf(error)}`;
+      fault = `it was not restarted: ${wordsOf(error)}`;
+      if (asSealiftError(error).code !== "supervisor_unavailable" || performance.now() >= end) return fault;
+    }
+    await sleep(PAUSE_MS, undefined, { signal }).catch(() => undefined);
+  }
 }
 
 /** Asks a unit until it works, or its patience is over. @returns what is wrong with it, if anything */

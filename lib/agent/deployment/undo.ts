@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { SealiftError } from "../../contract/errors.ts";
+import { asSealiftError, type SealiftError } from "../../contract/errors.ts";
 import { HOST_FOLDER, START } from "../../contract/files/application-names.ts";
 import type { Journal, JournalEntry } from "../../releases/journal.ts";
 import { isApplication, type Item, type Layout } from "../../releases/layout.ts";
@@ -25,6 +25,13 @@ interface Bringing {
   rebooted?: boolean;
 }
 
+/** Units of an undone deployment that are to run. */
+export interface Brought {
+  units: (string | null)[];
+  /** Those of them whose supervisor did not hear of it: they may still run what was undone. */
+  untold: (string | null)[];
+}
+
 /**
  * Restarts the units that an undone deployment touched, so that they run what the links now name. One that does not
  * start is tried again by its supervisor, as at the boot: here its failure is a warning.
@@ -32,38 +39,38 @@ interface Bringing {
  * @param wasVisible whether the release may have been what the links named: then a supervisor may have started any
  *   application from it by itself
  * @param rebooted whether the machine has restarted meanwhile: then a supervisor has started every unit
- * @returns the units that are to run
  */
 export async function bringBack(
   layout: Layout,
   entry: JournalEntry,
   { supervisor, emit, wasVisible, rebooted = false }: Bringing,
-): Promise<(string | null)[]> {
+): Promise<Brought> {
   const apps = wasVisible ? [...entry.previous_items, ...entry.items].filter(isApplication).map(unitKey) : [];
   const back = wasVisible && rebooted ? await currentRelease(layout, entry.target) : undefined;
   const units = new Set([...entry.touched, ...apps, ...(back === undefined ? [] : namedUnits(back))]);
   const touched = [...units].filter((unit) => isApplicationUnit(unit) || supervisor.name !== "none");
-  if (touched.length === 0) return [];
+  const brought: Brought = { units: [], untold: [] };
+  if (touched.length === 0) return brought;
   const switched = entry.phase === "switching";
   const previous = pluginsAmong(entry.previous_items);
   const running = switched ? entry.previous_items : ((await currentRelease(layout, entry.target))?.items ?? []);
   const supervised = supervisorOf(layout, supervisor, running);
   const signal = AbortSignal.timeout(UNDO_LIMIT_MS);
-  const started: (string | null)[] = [];
   for (const unit of touched) {
     const remains = isApplicationUnit(unit)
       ? await hasLauncher(layout, itemOfUnit(unit))
       : !switched || (unit === null ? previous.length > 0 : previous.includes(unit));
-    if (remains) started.push(unit);
+    if (remains) brought.units.push(unit);
     try {
       if (remains) await supervised.recover(unit, signal);
       else await supervised.stop(unit, signal);
     } catch (error) {
+      if (remains && asSealiftError(error).code === "supervisor_unavailable") brought.untold.push(unit);
       const what = `${unit ?? "the project"} could not be ${remains ? "restarted" : "stopped"}`;
       emit({ event: "warning", message: `After the rollback ${what}: ${(error as Error).message}` });
     }
   }
-  return started;
+  return brought;
 }
 
 /** True for an application that is linked and was installed by an agent: an adopted one was never started by it. */
@@ -104,18 +111,18 @@ export async function undo(
     () => true,
     () => false,
   );
-  const units = await attempt(async () => {
+  const brought = await attempt(async () => {
     await undoSwitch(journal);
     return bringBack(layout, journal.entry, { supervisor: options.supervisor, emit, wasVisible: replaced });
   }, "The next run finishes it.");
   // The way back has freed what the version took of a full disk.
   if (!isCondemned) await attempt(async () => condemn?.(error, switched), "The version is not in quarantine.");
   // An undo that failed claims nothing.
-  if (units === undefined) return error;
+  if (brought === undefined) return error;
   const isBack = replaced && previous !== null && error.code !== "interrupted";
   const before = journal.entry.previous_items.filter(isApplication).map(unitKey);
-  const byHand = before.filter((unit) => !units.includes(unit));
-  const gone = isBack ? new GoneBack(error, units, byHand) : undefined;
+  const byHand = before.filter((unit) => !brought.units.includes(unit));
+  const gone = isBack ? new GoneBack(error, brought, byHand) : undefined;
   if (gone !== undefined) {
     const first = await reportOfBack(run, gone, { state: "not_asked" });
     await writeReport(layout, target, first).catch(() => undefined);

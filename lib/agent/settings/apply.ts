@@ -159,10 +159,10 @@ async function takeBack(run: Run<Deployed>, journal: Journal, error: SealiftErro
   emit({ event: "rollback.started", reason: error.message });
   try {
     await undoSwitch(journal);
-    const units = await bringBack(layout, journal.entry, { supervisor: options.supervisor, emit, wasVisible: false });
+    const brought = await bringBack(layout, journal.entry, { supervisor: options.supervisor, emit, wasVisible: false });
     await journal.clear();
     emit({ event: "rollback.done", release: journal.entry.release });
-    return new GoneBack(error, units);
+    return new GoneBack(error, brought);
   } catch (thrown) {
     const { message } = asSealiftError(thrown);
     emit({ event: "warning", message: `Taking the settings back met a problem: ${message} The next run finishes it.` });

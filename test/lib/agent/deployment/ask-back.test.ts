@@ -23,12 +23,47 @@ for (const [fault, state] of [
     const options = { ...DEPLOY_DEFAULTS, ...h.options };
     const choice = { name: "none" as const, applications: async () => supervisor };
     const run = beginRun(appSource("2.0.0"), { ...options, supervisor: choice }, () => undefined);
-    const gone = new GoneBack(deploymentError("unhealthy", "It answered 500."), ["apps/web"]);
+    const gone = new GoneBack(deploymentError("unhealthy", "It answered 500."), { units: ["apps/web"], untold: [] });
     t.match(await askBack(run, gone, undefined, 100), { state, ...(fault && { units: { "apps/web": fault } }) });
   });
 
+t.test("what a supervisor was not told to restart is not asked before it is", async (t) => {
+  const h = await applicationHost(t);
+  t.match(await h.run(appSource("1.0.0")), { outcome: "deployed" });
+  const gone = new GoneBack(deploymentError("unhealthy", "It answered 500."), {
+    units: ["apps/web"],
+    untold: ["apps/web"],
+  });
+  for (const [refusals, code, says] of [
+    [2, "supervisor_unavailable", { state: "answers" }],
+    [
+      Infinity,
+      "supervisor_unavailable",
+      { state: "silent", units: { "apps/web": /was not restarted: systemd is away/ } },
+    ],
+    [1, "supervisor_failed", { state: "silent", units: { "apps/web": /was not restarted: systemd is away/ } }],
+  ] as const) {
+    const heard: string[] = [];
+    let left: number = refusals;
+    const supervisor = {
+      ...h.pretended.supervisor(),
+      restart: async () => {
+        heard.push("restart");
+        if (left-- > 0) throw deploymentError(code, "systemd is away.");
+      },
+      check: async () => void heard.push("check"),
+    };
+    const choice = { name: "none" as const, applications: async () => supervisor };
+    const options = { ...DEPLOY_DEFAULTS, ...h.options, supervisor: choice };
+    const run = beginRun(appSource("2.0.0"), options, () => undefined);
+    t.match(await askBack(run, gone, undefined, 3000), says);
+    t.equal(heard.includes("check"), says.state === "answers");
+    if (says.state === "answers") t.same(heard, ["restart", "restart", "restart", "check"]);
+  }
+});
+
 t.test("an application that was installed by hand is not said to be back", (t) => {
-  const gone = new GoneBack(deploymentError("unhealthy", "It answered 500."), [], ["apps/web"]);
+  const gone = new GoneBack(deploymentError("unhealthy", "It answered 500."), { units: [], untold: [] }, ["apps/web"]);
   const { code, message } = errorOfBack(gone, { state: "answers" });
   t.equal(code, "rolled_back");
   t.equal(message, "It answered 500. The previous release is installed again; start apps/web yourself, as before.");
