@@ -61,7 +61,8 @@ export function servedApplications(layout: Layout): ApplicationRunner {
       const { state, restarts, error } = found;
       if (state === "running") return { restarts };
       const why = error === null ? "" : `: ${error}; its output is in ${applicationPaths(layout, id).logs}`;
-      return { fault: `the application ${id} ${state === "waiting" ? "does not run" : `is ${state}`}${why}`, restarts };
+      const fault = `the application ${id} ${state === "waiting" ? "does not run" : `is ${state}`}${why}`;
+      return { fault, restarts, isFirstStart: state === "starting" && restarts === 0 };
     },
     async look(id, signal) {
       const found = await find(id, READY_TIMEOUT_MS, signal);

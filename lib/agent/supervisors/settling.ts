@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { deploymentError } from "../../contract/errors.ts";
 import { counted } from "../../support/counted.ts";
 import { isServerError, probe } from "../../support/network/probe.ts";
-import { type Sample, SAMPLE_INTERVAL_MS, type Supervisor, type UnitHealth } from "./supervisor.ts";
+import { capital, type Sample, SAMPLE_INTERVAL_MS, type Supervisor, type UnitHealth } from "./supervisor.ts";
 
 /** Time between the first two questions for an answer, in milliseconds; it doubles up to that of samples. */
 const FIRST_PAUSE_MS = 100;
@@ -43,9 +44,18 @@ export interface Settling extends Looking {
  * Checks a unit that was just started: it answers in time, and goes on for a while without a restart or a fault.
  *
  * @returns undefined when healthy, otherwise what is wrong
+ * @throws DeploymentError `supervisor_unavailable` where whoever runs it was started again meanwhile
  */
-export async function settles({ sample, ask, withinMs, staysUpMs, signal }: Settling): Promise<string | undefined> {
+export async function settles(settling: Settling): Promise<string | undefined> {
+  const { ask, withinMs, staysUpMs, signal } = settling;
   const started = performance.now();
+  const sample = async (): Promise<Sample> => {
+    const found = await settling.sample();
+    if (found.isFirstStart !== true) return found;
+    throw deploymentError("supervisor_unavailable", `${capital(found.fault!)} for the first time.`, {
+      hint: "Whoever runs it was itself started again in the middle of this check. Try again.",
+    });
+  };
   const first = await sample();
   if (first.fault !== undefined) return first.fault;
   const pause = (ms: number): Promise<void> => sleep(ms, undefined, signal && { signal });

@@ -144,6 +144,8 @@ export interface Sample {
   fault?: string;
   /** Number of restarts, by which samples reveal a crash loop. */
   restarts: number;
+  /** Whether whoever runs it starts it for the first time: that one was itself started again meanwhile. */
+  isFirstStart?: boolean;
 }
 
 /**

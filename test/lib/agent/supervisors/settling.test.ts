@@ -29,6 +29,19 @@ t.test("three errors of its own in a row end the wait, and 503 does not", async 
   t.match(await settles({ sample: running, ask: asking("answered 404"), ...short }), /answered 404, for/);
 });
 
+t.test("a program that its supervisor starts for the first time again is not judged", async (t) => {
+  const starting = { fault: "the application web is starting", restarts: 0, isFirstStart: true };
+  for (const samples of [[starting], [{ restarts: 0 }, starting]]) {
+    const sample = async () => samples.shift()!;
+    await t.rejects(settles({ sample, ask: async () => "nobody listens there", withinMs: 5_000, staysUpMs: 100 }), {
+      code: "supervisor_unavailable",
+      message: "The application web is starting for the first time.",
+    });
+  }
+  const again = async () => ({ fault: "the application web is starting", restarts: 1, isFirstStart: false });
+  t.equal(await settles({ sample: again, withinMs: 5_000, staysUpMs: 100 }), "the application web is starting");
+});
+
 t.test("an answer of 2xx or 3xx is healthy, and no redirect is followed", async (t) => {
   let asked = 0;
   const [url] = await served(t, (_request, response) => {
