@@ -7,8 +7,13 @@ export interface ProcessFacts {
   session: number;
   /** Ticks since the boot. */
   start: number;
+  /** Whether it has ended, and nobody has taken note of that. */
   isZombie: boolean;
 }
+
+/** True for a process that has ended: its first thread may go before the others, which keep its sockets open. */
+const hasEnded = (state: string | undefined, threads: string | undefined): boolean =>
+  state === "Z" && !(Number(threads) > 1);
 
 /** Ids of all processes; none without /proc. */
 export const allProcesses = async (): Promise<number[]> =>
@@ -21,7 +26,7 @@ export async function factsOf(pid: number): Promise<ProcessFacts | undefined> {
   // The name may hold blanks and parentheses.
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   const [group, session, start] = [2, 3, 19].map((at) => Number(fields[at]));
-  return { pid, group: group!, session: session!, start: start!, isZombie: fields[0] === "Z" };
+  return { pid, group: group!, session: session!, start: start!, isZombie: hasEnded(fields[0], fields[17]) };
 }
 
 /** Returns the living processes of which a user is the real, effective or saved one. */
@@ -30,7 +35,8 @@ export async function processesOf(uid: number): Promise<number[]> {
   for (const pid of await allProcesses()) {
     const status = await readFile(`/proc/${pid}/status`, "latin1").catch(() => "");
     const ids = /^Uid:\t(.*)$/m.exec(status)?.[1]?.split("\t") ?? [];
-    if (ids.includes(String(uid)) && !/^State:\tZ/m.test(status)) found.push(pid);
+    const [state, threads] = [/^State:\t(.)/m, /^Threads:\t(\d+)/m].map((line) => line.exec(status)?.[1]);
+    if (ids.includes(String(uid)) && !hasEnded(state, threads)) found.push(pid);
   }
   return found;
 }
