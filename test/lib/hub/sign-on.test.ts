@@ -2,7 +2,7 @@
 import t, { type Test } from "tap";
 import { createHub } from "../../../lib/hub/hub.ts";
 import { pages } from "../../../lib/web/pages.ts";
-import { type RunningHub, startHub } from "../../support/hub/harness.ts";
+import { createProject, type RunningHub, startHub } from "../../support/hub/harness.ts";
 import { startIssuer } from "../../support/hub/issuer.ts";
 import { signOnBy } from "../../support/hub/sign-on.ts";
 import { Visitor } from "../../support/hub/web.ts";
@@ -122,6 +122,35 @@ t.test("a person who signs in with other rights, or with none, has no session wi
   t.equal(await signInAt(visitor), 403);
   t.equal((await other.request("/keys")).status, 303, "nothing is left of a person without a grant");
   t.equal(await statusOf(bob), 200, "others keep theirs");
+});
+
+t.test("a grant opens a project of its own owner, and no other", async (t) => {
+  const issuer = await startIssuer(t);
+  const dataDir = `${t.testdir()}/hub`;
+  const before = await startHub(t, { dataDir });
+  const [mine, bobs] = [await createProject(before), await createProject(before)];
+  for (const [{ id }, owner] of [
+    [mine, "acme"],
+    [bobs, "bob"],
+  ] as const) {
+    await before.call("POST", "/devkeys/api-keys", { json: { name: owner, owner } });
+    t.match(await before.call("POST", `/devkeys/projects/${id}/transfer`, { json: { owner } }), { status: 200 });
+  }
+  await before.hub.close();
+  for (const [projectId, owner, status] of [
+    [mine.id, "acme", 200],
+    [bobs.id, "acme", 403],
+    [bobs.id, "bob", 200],
+    ["prj_0000000000000000", "acme", 403],
+  ] as const) {
+    const hub = await startHub(t, { dataDir, ...signOnBy(issuer, [{ owner, projectId, scopes: ["read"] }]) });
+    const visitor = new Visitor(hub.url);
+    const { headers } = await visitor.request("/sign-in/oidc");
+    const answer = await visitor.request(issuer.answer(headers.get("location")!));
+    t.equal(answer.status, status, `${owner} and the project of ${projectId === mine.id ? "acme" : "bob, or none"}`);
+    if (status === 403) t.match(answer.html, /grants you a project that is not there/);
+    await hub.hub.close();
+  }
 });
 
 t.test("a hub without an identity provider, and one whose does not answer, say so", async (t) => {
