@@ -13,7 +13,7 @@ import ctypes, threading, time
 threading.Thread(target=lambda: time.sleep(60)).start()
 ctypes.CDLL(None).pthread_exit(None)`;
 
-t.test("a process whose first thread alone has ended goes on", needs("python3"), async (t) => {
+t.test("a process whose first thread alone has ended goes on", { skip: needs("python3") }, async (t) => {
   const child = spawn(PYTHON3, ["-c", HALF_ENDED], { stdio: "ignore" });
   t.teardown(() => child.kill("SIGKILL"));
   const pid = child.pid!;

@@ -1,4 +1,4 @@
-import { chmod, writeFile } from "node:fs/promises";
+import { chmod, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Test } from "tap";
 import type { Source } from "../../../lib/agent/sources/source.ts";
@@ -31,7 +31,11 @@ export async function sickApplication(t: Test, health = "{ http: /healthz, withi
   const root = temporaryFolder(t);
   await chmod(root, 0o755);
   const answer = join(root, "answer");
-  const answers = (said: number | "gone"): Promise<void> => writeFile(answer, `${said}\n`);
+  const answers = async (said: number | "gone"): Promise<void> => {
+    // Whole at once: the application reads it at any moment.
+    await writeFile(`${answer}-next`, `${said}\n`);
+    await rename(`${answer}-next`, answer);
+  };
   await answers(200);
   const port = await freePort();
   const grants = { supervisor: "serve", applications: { web: { ...GRANT_USER, listen: { http: port } } } };

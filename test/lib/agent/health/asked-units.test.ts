@@ -7,7 +7,7 @@ import { dockerSupervisor } from "../../../../lib/agent/supervisors/docker.ts";
 import type { Sample, Supervisor } from "../../../../lib/agent/supervisors/supervisor.ts";
 import { systemdSupervisor } from "../../../../lib/agent/supervisors/systemd.ts";
 import { Journal } from "../../../../lib/releases/journal.ts";
-import { layoutOf } from "../../../../lib/releases/layout.ts";
+import { type Layout, layoutOf } from "../../../../lib/releases/layout.ts";
 import { currentRelease } from "../../../../lib/releases/release.ts";
 import { applicationHost, appSource, installing } from "../../../support/host/application-host.ts";
 import { GIVEN_TARGET } from "../../../support/host/given-source.ts";
@@ -47,7 +47,7 @@ for (const [name, answer, supervisor] of [
   });
 
 /** An application whose looks a test decides. */
-function looked(found: () => Sample) {
+function looked(found: () => Sample | Promise<Sample>) {
   let count = 0;
   const done = async (): Promise<void> => undefined;
   const supervisor: Supervisor = {
@@ -60,6 +60,17 @@ function looked(found: () => Sample) {
     },
   };
   return { count: () => count, choice: { name: "none" as const, applications: async () => supervisor } };
+}
+
+/** Returns the release that runs, and a deployment that is to follow it. */
+async function running(layout: Layout) {
+  const release = (await currentRelease(layout, GIVEN_TARGET))!;
+  const attempt = {
+    ...{ v: 1 as const, deployment_id: "d", target: GIVEN_TARGET, kind: "project" as const, slug: "prj_0123456789" },
+    ...{ host_id: "host", requested_version: "1.1.0", resolved_version: "1.1.0", started_at: release.created_at },
+    release: release.name,
+  };
+  return { release, attempt };
 }
 
 t.test("nobody is asked while a journal names the target, and a later watch knows what was found", async (t) => {
@@ -77,12 +88,7 @@ t.test("nobody is asked while a journal names the target, and a later watch know
   await w.until("deploy.done", { outcome: "deployed" });
   await until(() => count() >= 3);
   const layout = layoutOf(h.root);
-  const release = (await currentRelease(layout, GIVEN_TARGET))!;
-  const attempt = {
-    ...{ v: 1 as const, deployment_id: "d", target: GIVEN_TARGET, kind: "project" as const, slug: "prj_0123456789" },
-    ...{ host_id: "host", requested_version: "1.1.0", resolved_version: "1.1.0", started_at: release.created_at },
-    release: release.name,
-  };
+  const { release, attempt } = await running(layout);
   const journal = await Journal.begin(layout, attempt, release.name, { keepsRelease: true });
   await sleep(100);
   const asked = count();
@@ -103,4 +109,37 @@ t.test("nobody is asked while a journal names the target, and a later watch know
   fault = undefined;
   t.match(await again.until("health.changed"), { state: "healthy" }, "one answer");
   t.match(again.all("watch.started")[0]!.targets[0], { unhealthy: { message: "apps/web: it ended" } });
+});
+
+t.test("a look during which a deployment began counts for neither release", async (t) => {
+  const h = await applicationHost(t);
+  const layout = layoutOf(h.root);
+  let begins = false;
+  let journal: Journal | undefined;
+  const { choice } = looked(async () => {
+    if (!begins || journal !== undefined) return { restarts: 0 };
+    const { release, attempt } = await running(layout);
+    journal = await Journal.begin(layout, attempt, release.name, { keepsRelease: true });
+    return { restarts: 0, fault: "it ended" };
+  });
+  const target = givenTarget(h.root, {
+    ...{ intervalMs: 60_000, steps: installing("web"), deploy: { supervisor: choice } },
+    given: (version) => ({
+      fetch: async (context) => (await appSource(version).resolve(context)).fetch(context),
+    }),
+  });
+  target.publish("1.0.0");
+  const w = watching(t, [target], undefined, undefined, QUICK);
+  await w.until("deploy.done", { outcome: "deployed" });
+  begins = true;
+  // As many as make a release unhealthy, and more.
+  for (let round = 0; round < 5; round++) {
+    await until(() => journal !== undefined);
+    // Past the end of the look's round.
+    await sleep(3 * QUICK.everyMs);
+    await journal!.clear();
+    journal = undefined;
+  }
+  begins = false;
+  t.same(w.all("health.changed"), []);
 });
