@@ -30,7 +30,7 @@ function versionsText({ versions }: Day): string {
 const ofFleet = resource("fleet", ["TARGET"], daysOf);
 
 export const fleetAdoption = ofFleet("adoption", connection, {
-  category: "Deploying",
+  category: "Hosts",
   description: "Show a fleet's hosts by version, day by day",
   details: `
     The last 30 days, in UTC, oldest first: the hosts by the version of their last deployment, and how many had a

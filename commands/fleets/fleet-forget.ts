@@ -11,7 +11,7 @@ import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 export class FleetForget extends withOptions({ ...fleetForget, ...connection }) {
   static override paths = [["fleet", "forget"]];
   static override usage = Command.Usage({
-    category: "Deploying",
+    category: "Hosts",
     description: "Take hosts that are gone out of a fleet",
     details: `
       Removes hosts from what \`sealift fleet\` shows and \`sealift fleet wait\` counts. A host that reports again is

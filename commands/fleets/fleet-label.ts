@@ -7,7 +7,7 @@ import { withOptions } from "../shell/base.ts";
 export class FleetLabel extends withOptions(fleetLabel) {
   static override paths = [["fleet", "label"]];
   static override usage = Command.Usage({
-    category: "Deploying",
+    category: "Hosts",
     description: "Give a host labels at the hub, in place of its own",
     details: `
       Rollouts choose hosts by labels. A host names its own with \`--label\`; those that are given here beat them, until

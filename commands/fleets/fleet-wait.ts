@@ -25,7 +25,7 @@ const NAMED = 20;
 export class FleetWait extends withOptions(fleetWait) {
   static override paths = [["fleet", "wait"]];
   static override usage = Command.Usage({
-    category: "Deploying",
+    category: "Hosts",
     description: "Wait until the hosts of a target run a version",
     details: `
       For CI: ends with 0 as soon as enough of the hosts that report run the version, and with 75 when they have not

@@ -37,7 +37,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
   static override paths = [["fleet"]];
   static override listed = () => ["target", ...namesIn("csv"), "published_by", "approved_by", "statements"];
   static override usage = Command.Usage({
-    category: "Deploying",
+    category: "Hosts",
     description: "Show who runs what",
     details: `
       A target is \`plugin:SLUG\`, \`service:SLUG\`, \`project:ID\`, or one of your own by its name; without one, every

@@ -126,7 +126,7 @@ export const SignerRevoke = ofEnding("revoke", signerEnd, {
 export class SignerRotate extends withOptions(signerRotation) {
   static override paths = [["signer", "rotate"]];
   static override usage = Command.Usage({
-    category: "Hub",
+    category: "Signers",
     description: "Replace a signer in the order that breaks no host",
     details: `
       With \`--out\`, makes a key pair and registers it beside the old one. Pin both on every host, publish a version

@@ -6,7 +6,7 @@ import { withOptions } from "../shell/base.ts";
 export class HostKey extends withOptions(hostKey) {
   static override paths = [["host", "key"]];
   static override usage = Command.Usage({
-    category: "Deploying",
+    category: "Hosts",
     description: "Make this host's key, and print the line that its operator accepts",
     details: `
       For hosts that joined before they had a key. Makes \`host.key\` (0600) and \`host.card\` beside \`watch.yaml\`

@@ -10,7 +10,7 @@ import { withOptions } from "../shell/base.ts";
 export class HostOperator extends withOptions(hostOperator) {
   static override paths = [["host", "operator"]];
   static override usage = Command.Usage({
-    category: "Deploying",
+    category: "Hosts",
     description: "Show or replace the operators whose settings this host takes",
     details: `
       Without more it shows the public keys that \`watch.yaml\` pins. \`set KEY…\` pins these and no others, at most four:

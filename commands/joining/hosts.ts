@@ -17,13 +17,14 @@ export async function hostsOf(options: Connected, text: string) {
 }
 
 const ofProject = resource("host", ["PROJECT"], hostsOf);
+const invitesOf = resource("invite", ["PROJECT"], hostsOf);
 const ofHost = resource("host", ["PROJECT", "HOST"], (options, project) => hostsOf(options, project));
-const ofInvite = resource("host", ["PROJECT", "INVITE"], (options, project) => hostsOf(options, project));
+const ofInvite = resource("invite", ["PROJECT", "INVITE"], (options, project) => hostsOf(options, project));
 const ofNames = resource("host", ["PROJECT", "HOST", "NAME"], (options, project) => hostsOf(options, project));
 
-const invites = ofProject("invites", connection, {
+const invites = invitesOf("list", connection, {
   description: "List the invites of a project",
-  examples: [["Which ones are open", "$0 host invites harbour"]],
+  examples: [["Which ones are open", "$0 invite list harbour"]],
   listed: async () => Object.keys((await import("../../lib/contract/joining/records.ts")).inviteRecord.shape),
   run: ({ client }, shell) =>
     showList(shell, {
@@ -41,11 +42,11 @@ const invites = ofProject("invites", connection, {
     }),
 });
 
-const revoke = ofInvite("revoke-invite", hostRemoval, {
+const revoke = ofInvite("revoke", hostRemoval, {
   description: "Revoke an invite, such as one whose token was stolen",
   details:
     "Nobody joins with it any more, and hosts that wait for approval with it are refused. Hosts that have joined stay.",
-  examples: [["A token was stolen", "$0 host revoke-invite harbour inv_…"]],
+  examples: [["A token was stolen", "$0 invite revoke harbour inv_…"]],
   async run({ client }, { options: { dryRun }, note, done }, [project, invite]) {
     const hosts = (await client.hostsWith({ invite_id: invite })).map(({ host_id: host }) => host);
     if (!dryRun) await client.revokeInvite(invite);
@@ -133,7 +134,7 @@ const remove = ofHost("remove", hostRemoval, {
     const invite = found?.invite_id;
     if (invite)
       note(
-        `It came with ${invite}: while that is open, whoever has its token may join (\`sealift host invites ${project}\`).`,
+        `It came with ${invite}: while that is open, whoever has its token may join (\`sealift invite list ${project}\`).`,
       );
     return done({ host_id: host, dry_run: dryRun });
   },

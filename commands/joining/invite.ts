@@ -15,7 +15,7 @@ const OLDER_HUB = "Ask its operator to upgrade it to 0.3.0, or invite hosts with
 export class HostInvite extends withOptions(hostInvite) {
   static override paths = [["host", "invite"]];
   static override usage = Command.Usage({
-    category: "Hub",
+    category: "Hosts",
     description: "Invite hosts to a project: they join by themselves",
     details: `
       Prints a token, once. Each host that runs \`sealift join HUB --token-file FILE\` with it gets a key that speaks for

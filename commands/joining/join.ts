@@ -36,7 +36,7 @@ async function placeOf(out: string, unit: WatchUnit | undefined): Promise<HostFi
 export class Join extends withOptions(join) {
   static override paths = [["join"]];
   static override usage = Command.Usage({
-    category: "Deploying",
+    category: "Hosts",
     description: "Join a hub's project as a host, with a token",
     details: `
       Makes the key and the credential of this host, has the hub let it in, and writes \`host.env\` (0600), \`signer.pub\`

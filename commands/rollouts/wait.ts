@@ -14,7 +14,7 @@ const VERSIONS = 200;
 export class RolloutWait extends withOptions(rolloutWait) {
   static override paths = [["rollout", "wait"]];
   static override usage = Command.Usage({
-    category: "Hub",
+    category: "Rollouts",
     description: "Wait until a rollout is completed or halted",
     details: `
       For CI: ends with 0 when the rollout is completed, with 1 when it is halted, aborted or replaced, and with 75 when

@@ -12,7 +12,7 @@ import { interruptible, withOptions } from "../shell/base.ts";
 export class SettingsApply extends withOptions(settingsApply) {
   static override paths = [["settings", "apply"]];
   static override usage = Command.Usage({
-    category: "Hub",
+    category: "Settings",
     description: "Give each host its settings from one file",
     details: `
       Reads \`fleet.yaml\`, signs the settings of each host, and seals them to it: the hub can neither read nor change

@@ -7,7 +7,7 @@ import { withOptions } from "../shell/base.ts";
 export class SettingsAccept extends withOptions(settingsAccept) {
   static override paths = [["settings", "accept"]];
   static override usage = Command.Usage({
-    category: "Hub",
+    category: "Settings",
     description: "Take a host into fleet.lock by the line that it prints",
     details: `
       \`sealift host key\` prints the line on the host. Bring it by another way than the hub, such as SSH: whoever has
@@ -51,7 +51,7 @@ export class SettingsAccept extends withOptions(settingsAccept) {
 export class SettingsRemove extends withOptions(settingsRemove) {
   static override paths = [["settings", "remove"]];
   static override usage = Command.Usage({
-    category: "Hub",
+    category: "Settings",
     description: "Remove a host from the settings, for good",
     details: `
       Marks its key in \`fleet.lock\`: no hub brings it back. Lets the hub forget its card and its settings, and names

@@ -24,7 +24,7 @@ const WORDS: Record<HostState["state"], string> = {
 export class SettingsShow extends withOptions(settingsShow) {
   static override paths = [["settings", "show"]];
   static override usage = Command.Usage({
-    category: "Hub",
+    category: "Settings",
     description: "Show which hosts have which settings, and which have none",
     details: `
       Compares \`fleet.lock\` with the hub: the number of each host's settings, and what the host has signed of them. A

@@ -18,7 +18,7 @@ interface Shell<T extends typeof connection> extends Surroundings {
 
 /** Work of a command on the subject that its arguments name, and its help. */
 interface Verb<T extends typeof connection, S, W> {
-  /** Heading under which it is listed. Default: `Hub`. */
+  /** Heading under which it is listed. Default: that of its noun. */
   category?: string;
   description: string;
   details?: string;
@@ -29,6 +29,12 @@ interface Verb<T extends typeof connection, S, W> {
   /** Does the work. @param words of the arguments @returns the exit code */
   run: (subject: S, shell: Shell<T>, words: W) => Promise<number>;
 }
+
+/** Headings of nouns under which `--help --all` lists their commands; `Hub` where none is given. */
+const HEADINGS: Readonly<Record<string, string>> = {
+  ...{ host: "Hosts", invite: "Hosts", fleet: "Hosts", key: "Keys", publisher: "Keys", grant: "Keys" },
+  ...{ rollout: "Rollouts", signer: "Signers", stage: "Approval" },
+};
 
 type Words<Names extends readonly string[]> = { [K in keyof Names]: string };
 
@@ -48,7 +54,7 @@ export function resource<const Names extends readonly string[], S>(
     const { run, listed, also = [], ...usage } = declared;
     return class extends withOptions(options) {
       static override paths = [[noun, verb], ...also];
-      static override usage = Command.Usage({ category: "Hub", ...usage });
+      static override usage = Command.Usage({ category: HEADINGS[noun] ?? "Hub", ...usage });
       static override listed = listed;
       readonly #words = declareArguments(this, names);
 

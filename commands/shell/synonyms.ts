@@ -47,7 +47,14 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
 /** Commands for a noun with a verb that none of its own verbs expresses. */
 const PHRASES: Readonly<Record<string, readonly string[]>> = {
   "host add": ["host invite", "join"],
+  "host invites": ["invite list"],
+  "host revoke-invite": ["invite revoke"],
   "host show": ["host list", "fleet"],
+  "invite add": ["host invite"],
+  "invite create": ["host invite"],
+  "invite new": ["host invite"],
+  "invite remove": ["invite revoke"],
+  "invite delete": ["invite revoke"],
   "marketplace yank": ["version yank"],
   "plugin install": ["marketplace deploy"],
   "rollout add": ["rollout start"],
@@ -109,7 +116,7 @@ export function misspeltVerb(noun: string, verb: string, names: readonly string[
 }
 
 /** Last words of commands that take something away, or put it out of use. */
-const TAKES_AWAY = /(?:^| )(?:abort|delete|forget|reject|remove|retire|revoke|revoke-invite|rollback|yank)$/;
+const TAKES_AWAY = /(?:^| )(?:abort|delete|forget|reject|remove|retire|revoke|rollback|yank)$/;
 
 /** Returns how many letters of a command may be wrong for it to be guessed: few, where a wrong guess does harm. */
 export const mostWrongLetters = (name: string): number => (TAKES_AWAY.test(name) ? 2 : 4);

@@ -78,7 +78,7 @@ const show = ofVersion("show", connection, {
 class Approve extends withOptions(connection) {
   static override paths = [["stage", "approve"]];
   static override usage = Command.Usage({
-    category: "Hub",
+    category: "Approval",
     description: "Approve staged versions, and with that publish them",
     details: `
       DIGEST is the SHA-256 that \`stage list\`, \`stage show\` and the publication have printed, or its first 12 or more
@@ -117,7 +117,7 @@ class Diff extends ComparingCommand {
   static override paths = [["stage", "diff"]];
   static override listed = () => DIFFERENCE_FIELDS;
   static override usage = Command.Usage({
-    category: "Hub",
+    category: "Approval",
     description: "Compare a staged version with the one that hosts get",
     details: `
       Names what plugins may do in one version and not in the other, steps of a project's install plan, and files with

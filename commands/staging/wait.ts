@@ -10,7 +10,7 @@ import { interruptible, withOptions } from "../shell/base.ts";
 export class StageWait extends withOptions(stageWait) {
   static override paths = [["stage", "wait"]];
   static override usage = Command.Usage({
-    category: "Hub",
+    category: "Approval",
     description: "Wait until a staged version is approved",
     details: `
       For CI: ends with 0 when the version is approved, with 7 when it was rejected or is gone, and with 75 when it

@@ -9,7 +9,7 @@ import { requireConsent } from "./consent.ts";
 export class TrustChange extends withOptions(trustChange) {
   static override paths = [["trust", "change"]];
   static override usage = Command.Usage({
-    category: "Publishing",
+    category: "Signers",
     description: "Make the next version of a trust root",
     details: `
       Reads the newest version from FILE and writes the one after it, with other signers, root keys or threshold.

@@ -7,7 +7,7 @@ import { withOptions } from "../shell/base.ts";
 export class TrustPublish extends withOptions(trustPublish) {
   static override paths = [["trust", "publish"]];
   static override usage = Command.Usage({
-    category: "Publishing",
+    category: "Signers",
     description: "Give a version of a trust root to the hub, for hosts to follow",
     details: `
       The hub verifies it as hosts do: it has enough signatures of the version before, and of its own keys. TARGETs are

@@ -12,7 +12,7 @@ import { withOptions } from "../shell/base.ts";
 export class TrustShow extends withOptions(trustShow) {
   static override paths = [["trust", "show"]];
   static override usage = Command.Usage({
-    category: "Publishing",
+    category: "Signers",
     description: "Show a trust root: its keys, its signers, and who has signed it",
     details: `
       Shows a file, or what the hub has for a project, plugin or service. With \`--out\` the hub's newest version is

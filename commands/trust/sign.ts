@@ -26,7 +26,7 @@ function unnamed(
 export class TrustSign extends withOptions(trustSign) {
   static override paths = [["trust", "sign"]];
   static override usage = Command.Usage({
-    category: "Publishing",
+    category: "Signers",
     description: "Sign a version of a trust root",
     details: `
       Adds the signature of a private key to FILE, and says which ones are missing still: Ed25519 as of

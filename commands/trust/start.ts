@@ -7,7 +7,7 @@ import { requireConsent } from "./consent.ts";
 export class TrustStart extends withOptions(trustStart) {
   static override paths = [["trust", "start"]];
   static override usage = Command.Usage({
-    category: "Publishing",
+    category: "Signers",
     description: "Make a trust root: keys that name the signers of versions",
     details: `
       Writes version 1 of a root to FILE. It names root keys, of which two of three (or \`--threshold\`) sign each

@@ -10,7 +10,7 @@ import { watchStart } from "./watch.ts";
 
 /** Options of hosts that join, and of the commands that invite and manage them. */
 
-/** Options of `host remove` and `host revoke-invite`. */
+/** Options of `host remove` and `invite revoke`. */
 export const hostRemoval = removal;
 
 /** Options of `host invite`. */

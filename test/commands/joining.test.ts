@@ -8,7 +8,7 @@ import { askAsClones, signerHex } from "../support/hub/joining.ts";
 import { runHere } from "../support/programs/run-here.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
-const commands = COMMANDS.filter(({ paths }) => ["host", "join"].includes(paths?.[0]?.[0] ?? ""));
+const commands = COMMANDS.filter(({ paths }) => ["host", "invite", "join"].includes(paths?.[0]?.[0] ?? ""));
 
 /** A hub with the project Harbour, and the commands of its operator and of its hosts. */
 async function harbour(t: Test) {
@@ -81,7 +81,7 @@ t.test("a host joins with the line of an invite, and has all that its watch need
   const again = await joinAs("pier-7", file, " --supervisor runtime --runtime-url http://127.0.0.1:9000");
   t.match(again, { code: 0, stderr: /has joined/ });
   t.strictSame((await keysOf(hub)).filter(Boolean), ["pier-7"], "the same command once more makes no second key");
-  t.match((await run("host invites Harbour")).stdout, / open +1 of 2 .* env=prod/);
+  t.match((await run("invite list Harbour")).stdout, / open +1 of 2 .* env=prod/);
 });
 
 t.test("a host waits until somebody approves it, under the name that it is given", async (t) => {
@@ -124,10 +124,10 @@ t.test("hosts and invites are removed, with a look first", async (t) => {
   t.match(await run("host remove Harbour pier-7"), { code: 0, stderr: new RegExp(`came with ${invite}`) });
   t.match(await run("host remove Harbour pier-7"), { code: 1, stderr: /not_found/ });
   t.match(await joinAs("pier-8", file), { code: 0 });
-  t.match(await run(`host revoke-invite Harbour ${invite} --dry-run`), {
+  t.match(await run(`invite revoke Harbour ${invite} --dry-run`), {
     stderr: /would revoke[^]*Came with it: pier-8/,
   });
-  t.match(await run(`host revoke-invite Harbour ${invite}`), { code: 0 });
+  t.match(await run(`invite revoke Harbour ${invite}`), { code: 0 });
   t.match(await joinAs("pier-9", file), { code: 3, stderr: /invite_ended[^]*revoked/ });
 });
 

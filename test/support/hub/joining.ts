@@ -100,7 +100,7 @@ export const joiningFill: FeatureFill = {
     const json = { signers: [signerHex()], expires_at: soon() };
     await hub.call("POST", `/devkeys/projects/${project}/host-invites`, { json });
     return {
-      "host invites": [`host invites ${project}`, true],
+      "invite list": [`invite list ${project}`, true],
       "host list": [`host list ${project}`, false],
     };
   },
