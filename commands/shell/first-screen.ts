@@ -3,7 +3,7 @@ import { entryLines } from "./help.ts";
 
 /** Commands that people begin with, by what they are about: together no more than a screen of 80×24. */
 const FIRST: Readonly<Record<string, readonly string[]>> = {
-  Publish: ["app init", "project publish", "plugin publish"],
+  Publish: ["app init", "plugin init", "project publish"],
   Deploy: ["host invite", "join", "project deploy", "watch", "status", "doctor", "rollback"],
   Fleet: ["fleet", "rollout start"],
   Hub: ["hub serve", "login"],

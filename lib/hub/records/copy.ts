@@ -99,9 +99,11 @@ export class CopiedTables {
    * @returns what is wrong with it, or undefined
    */
   faultOf({ table, row }: CopiedRow, version: readonly string[]): string | undefined {
-    const { faultOf } = this.table(table);
+    const { rows, faultOf } = this.table(table);
     const issue = this.#rulesFor(table, version).safeParse(row).error?.issues[0];
-    return issue === undefined ? faultOf?.(row) : `${issue.path.join(".") || "row"}: ${faultText(issue)}`;
+    // A source of before a column has nothing in it.
+    const whole = { ...Object.fromEntries(Object.keys(rows.shape).map((column) => [column, null])), ...row };
+    return issue === undefined ? faultOf?.(whole) : `${issue.path.join(".") || "row"}: ${faultText(issue)}`;
   }
 }
 
