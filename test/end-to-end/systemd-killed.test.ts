@@ -119,15 +119,20 @@ async function play(host: SystemdHost, { is, by, moments }: Turn, version: strin
 }
 
 /** True once nobody has work left: what is to run runs, and the hub has heard so. */
-const isQuiet = ({ status, fleet }: Said, expected: string): boolean =>
-  status.running === expected && fleet.running === expected && status.faults.every((fault) => fault === null);
+const isQuiet = ({ status, fleet }: Said, expected: string, { is, by }: Turn): boolean =>
+  status.running === expected &&
+  fleet.running === expected &&
+  status.faults.every((fault) => fault === null) &&
+  // The version that was gone back from ran before, too: only the report tells that it was heard of.
+  (is === "good" || by === "rollback" || fleet.status !== "success");
 
 /** Most time until everybody has done what is left to do, and time between two looks, in milliseconds. */
 const PATIENCE_MS = 120_000;
 const LOOK_MS = 300;
 
 /** Holds that one version answers, that all say which, and that nobody is blamed for a kill. @returns that version */
-async function check(t: Test, host: SystemdHost, { is, by }: Turn, version: string, before: string): Promise<string> {
+async function check(t: Test, host: SystemdHost, turn: Turn, version: string, before: string): Promise<string> {
+  const { is, by } = turn;
   const judged = async (): Promise<boolean> => (await host.quarantine()).some((entry) => entry.version === version);
   if (is === "good") {
     await until(async () => (await host.rollout()).state !== "running", PATIENCE_MS, LOOK_MS).catch(() => undefined);
@@ -136,7 +141,9 @@ async function check(t: Test, host: SystemdHost, { is, by }: Turn, version: stri
   const wentBack = by === "rollback" && (await judged());
   const expected = is === "good" && !wentBack ? version : before;
   let said = await host.said();
-  await until(async () => isQuiet((said = await host.said()), expected), PATIENCE_MS, 1_000).catch(() => undefined);
+  await until(async () => isQuiet((said = await host.said()), expected, turn), PATIENCE_MS, 1_000).catch(
+    () => undefined,
+  );
   t.match(said.status, { running: expected, unhealthy: null, faults: [null] });
   t.match(said.fleet, { running: expected, isUnhealthy: false });
   // The last report of a rollback that was killed says that it failed.
