@@ -201,11 +201,11 @@ export class Join extends withOptions(join) {
 
   /** Checks the folders. @throws DeploymentError `root_foreign` where root would write in another user's folder */
   async #checkFolders(folders: readonly string[]): Promise<void> {
-    const [{ layoutOf }, { isForeignRoot }] = await Promise.all([
+    const [{ layoutOf }, { requireOwnRoot }] = await Promise.all([
       import("../../lib/releases/layout.ts"),
       import("../../lib/releases/project-root.ts"),
     ]);
-    for (const folder of folders) await isForeignRoot(layoutOf(folder), {});
+    for (const folder of folders) await requireOwnRoot(layoutOf(folder));
   }
 
   /** Shows what the command will do, and asks. @throws UsageError `usage` without consent */

@@ -18,11 +18,11 @@ export interface WatchedHost {
 
 /** Requires that the superuser writes in no folder of another user. @throws DeploymentError `root_foreign` */
 export async function ownFolder(folder: string): Promise<void> {
-  const [{ layoutOf }, { isForeignRoot }] = await Promise.all([
+  const [{ layoutOf }, { requireOwnRoot }] = await Promise.all([
     import("../../lib/releases/layout.ts"),
     import("../../lib/releases/project-root.ts"),
   ]);
-  await isForeignRoot(layoutOf(folder), {});
+  await requireOwnRoot(layoutOf(folder));
 }
 
 /**

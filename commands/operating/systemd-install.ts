@@ -65,12 +65,12 @@ async function refusedRoot({ services, projectRoot, root }: UnitOptions): Promis
     return [`sealift-apps runs as root, and refuses ${projectRoot}, which the watch's user will own. ${remedy}`];
   // Whose the folders of an image will be, its maker knows.
   if (resolve(root) !== "/") return [];
-  const [{ layoutOf }, { isForeignRoot }] = await Promise.all([
+  const [{ layoutOf }, { requireOwnRoot }] = await Promise.all([
     import("../../lib/releases/layout.ts"),
     import("../../lib/releases/project-root.ts"),
   ]);
   try {
-    await isForeignRoot(layoutOf(projectRoot), {});
+    await requireOwnRoot(layoutOf(projectRoot));
     return [];
   } catch (error) {
     if (!(error instanceof SealiftError)) throw error;

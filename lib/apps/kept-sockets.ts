@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { usageError } from "../contract/errors.ts";
 import { hostAndPort } from "../contract/files/applications.ts";
 import type { Addresses } from "../contract/files/launch.ts";
+import { isAnswered } from "../support/network/is-answered.ts";
 import { ownProcess } from "../support/one-file.ts";
 import { ServeFault } from "./serve-fault.ts";
 import { otherHolders } from "./socket-holders.ts";
@@ -120,18 +121,7 @@ async function listenOn(sockets: readonly Kept[]): Promise<void> {
   throw socketFault(sockets.map(({ at }) => at).join(", "), error);
 }
 
-/** Time limit for a listener to take a connection, in milliseconds. */
-const CONNECT_TIMEOUT_MS = 1_000;
-
 /** Requires that nobody listens on an address that an application binds itself. @throws ServeFault `port_taken` */
 export async function requireFree(at: string): Promise<void> {
-  const { host, port } = hostAndPort(at);
-  const socket = net.connect({ host, port, timeout: CONNECT_TIMEOUT_MS });
-  const isTaken = await new Promise<boolean>((resolve) => {
-    socket.once("connect", () => resolve(true));
-    socket.once("timeout", () => resolve(false));
-    socket.once("error", () => resolve(false));
-  });
-  socket.destroy();
-  if (isTaken) throw taken(at);
+  if (await isAnswered(hostAndPort(at))) throw taken(at);
 }

@@ -1,9 +1,7 @@
 import { deploymentError } from "../contract/errors.ts";
 import { type Application, healthSocket } from "../contract/files/application.ts";
 import { type ApplicationsFile, hostAndPort } from "../contract/files/applications.ts";
-
-/** Hosts that stand for every address of this machine, each with the one that is asked. */
-const EVERY_ADDRESS: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
+import { askedHost } from "../support/network/is-answered.ts";
 
 /** Returns the URL that answers for an application; undefined without a health path. @throws DeploymentError */
 export function healthUrl({ applications }: ApplicationsFile, id: string, app: Application): URL | undefined {
@@ -16,6 +14,6 @@ export function healthUrl({ applications }: ApplicationsFile, id: string, app: A
       hint: `Add it: \`sealift app allow ${id} --listen ${socket}=127.0.0.1:PORT\`.`,
     });
   const { host, port } = hostAndPort(at);
-  const asked = EVERY_ADDRESS[host] ?? host;
+  const asked = askedHost(host);
   return new URL(`http://${asked.includes(":") ? `[${asked}]` : asked}:${port}${path}`);
 }

@@ -54,6 +54,15 @@ export async function isForeignRoot(
   });
 }
 
+/**
+ * Requires that the superuser may write in a project root, before a command that does so, or that says what it would do.
+ *
+ * @throws DeploymentError `root_foreign`
+ */
+export async function requireOwnRoot(layout: Layout, options: RootOptions = {}): Promise<void> {
+  await isForeignRoot(layout, options);
+}
+
 /** Returns the user who owns a path, or a link there, unless that is root. */
 async function strangerAt(path: string): Promise<number | undefined> {
   const found = [await statsOf(path), await ifThere(stat(path))];

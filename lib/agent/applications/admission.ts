@@ -1,4 +1,3 @@
-import { connect } from "node:net";
 import { deploymentError } from "../../contract/errors.ts";
 import { addressNames, type Application } from "../../contract/files/application.ts";
 import { APPLICATIONS_FILE } from "../../contract/files/application-names.ts";
@@ -7,13 +6,11 @@ import { beyond } from "../../contract/files/limit-forms.ts";
 import { readGrants } from "../../releases/applications.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { stoppedSince } from "../../releases/stopped.ts";
+import { isAnswered } from "../../support/network/is-answered.ts";
 import { capital, type SupervisorChoice } from "../supervisors/supervisor.ts";
 import type { Applications } from "./descriptors.ts";
 import { requirePrograms } from "./programs.ts";
 import { supervisorOfRoot } from "./root-supervisor.ts";
-
-/** Time limit to see whether somebody listens on an address, in milliseconds. */
-const LISTENS_TIMEOUT_MS = 1_000;
 
 /** Applications that a run is about to switch to. */
 export interface ApplicationsToRun {
@@ -113,21 +110,9 @@ function grantFaults(granted: ApplicationsFile["applications"], id: string, app:
 async function requireFreePorts(id: string, names: readonly string[], { applications }: ApplicationsFile) {
   for (const name of names) {
     const at = applications[id]!.listen[name]!;
-    if (!(await isAnswered(at))) continue;
+    if (!(await isAnswered(hostAndPort(at)))) continue;
     throw deploymentError("port_taken", `Another program answers on ${at}, the address ${name} of ${id}.`, {
       hint: `Nothing was switched. End that program, or give ${id} another address in ${APPLICATIONS_FILE}.`,
     });
   }
-}
-
-const EVERYWHERE: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
-
-function isAnswered(at: string): Promise<boolean> {
-  const { host, port } = hostAndPort(at);
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  const socket = connect({ host: EVERYWHERE[host] ?? host, port, timeout: LISTENS_TIMEOUT_MS });
-  socket.once("connect", () => resolve(true));
-  socket.once("timeout", () => resolve(false));
-  socket.once("error", () => resolve(false));
-  return promise.finally(() => socket.destroy());
 }

@@ -8,7 +8,7 @@ import type { TargetName } from "../../contract/target.ts";
 import { readJournal } from "../../releases/journal.ts";
 import { type Item, type Layout, sameItem } from "../../releases/layout.ts";
 import { linkState } from "../../releases/links.ts";
-import { isForeignRoot } from "../../releases/project-root.ts";
+import { requireOwnRoot } from "../../releases/project-root.ts";
 import {
   currentRelease,
   listReleases,
@@ -105,7 +105,7 @@ export async function preview(source: Source, options: DeployOptions, listener: 
   let previous: Release | undefined;
   try {
     await refuseEarly(begun, DEPLOYMENT);
-    await isForeignRoot(begun.layout, begun.options);
+    await requireOwnRoot(begun.layout, begun.options);
     await checkWritable(begun.layout.root);
     await warnOfJournal(begun);
     previous = await replaceableRelease(begun.layout, source.target);
