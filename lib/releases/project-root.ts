@@ -55,7 +55,7 @@ export async function isForeignRoot(
 }
 
 /**
- * Requires that the superuser may write in a project root, before a command that does so, or that says what it would do.
+ * Requires that the superuser may write in a project root, before a command that does so or says what it would do.
  *
  * @throws DeploymentError `root_foreign`
  */
