@@ -3,7 +3,7 @@ import type { AnswerOf, ParamsIn, Route } from "../contract/route.ts";
 import { HEADERS } from "../contract/surfaces/headers.ts";
 import { baseUrl, pathOf, type PathParams } from "../contract/surfaces/paths.ts";
 import { statusError } from "./answers.ts";
-import { type HttpRequest, send } from "./http.ts";
+import { type HttpRequest, operationError, send } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
 import { call } from "./json-request.ts";
 
@@ -80,7 +80,7 @@ export async function ask<R extends Route>(route: R, question: RouteInput<R>, as
 type ItemOf<R extends Route> =
   AnswerOf<R> extends { items: readonly (infer Item)[]; next: string | null } ? Item : never;
 
-/** Reads a list page by page. @throws as {@link ask} */
+/** Reads a list page by page. @throws as {@link ask}, and `bad_answer` for a page that names itself as the next */
 export async function* askPages<R extends Route>(
   route: R,
   question: RouteInput<R>,
@@ -93,6 +93,8 @@ export async function* askPages<R extends Route>(
       next: string | null;
     };
     yield* found.items;
+    if (found.next !== null && (found.next === cursor || found.next === ""))
+      throw operationError(asking.operation, "bad_answer", "the hub's list names the same page again, without an end.");
     cursor = found.next;
   }
 }

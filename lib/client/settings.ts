@@ -2,10 +2,13 @@ import { SealiftError } from "../contract/errors.ts";
 import type { CardUpload, HostSettings, OwnSettings, SettingsUpload } from "../contract/settings/records.ts";
 import * as routes from "../contract/settings/routes.ts";
 import { ask, type Asking, askPages } from "./ask.ts";
+import { operationError } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
 
 /** Rows of one page: a hub sends fewer where they are large. */
 const PAGE_ROWS = 200;
+/** Most hosts that a list may have: twice as many as a fleet. */
+const MAX_HOSTS = 200_000;
 
 /**
  * Client of the settings of one project's hosts (docs/contract/settings.md), for operators.
@@ -22,10 +25,15 @@ export class SettingsClient {
     this.#id = projectId;
   }
 
-  /** Lists cards, numbers and outcomes of all hosts or of one, page by page. */
-  list(host?: string): AsyncGenerator<HostSettings> {
+  /** Lists cards, numbers and outcomes of all hosts or of one, page by page. @throws `bad_answer` for too many */
+  async *list(host?: string): AsyncGenerator<HostSettings> {
     const query = host === undefined ? { limit: PAGE_ROWS } : { host_id: host };
-    return askPages(routes.listSettings, { params: { id: this.#id }, query }, this.#asking);
+    let left = host === undefined ? MAX_HOSTS : 1;
+    for await (const row of askPages(routes.listSettings, { params: { id: this.#id }, query }, this.#asking)) {
+      if (left-- === 0)
+        throw operationError(this.#asking.operation, "bad_answer", "the hub's list of hosts has no end.");
+      yield row;
+    }
   }
 
   /**

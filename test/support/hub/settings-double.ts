@@ -36,6 +36,12 @@ export interface SettingsDouble {
   beforeUpload: (() => void) | undefined;
   /** Whether it takes any number: a hub that forks the truth. */
   takesAll: boolean;
+  /** Calls that it answers with 503. */
+  fails: string[];
+  /** Whether its list of hosts has no end. */
+  isEndless: boolean;
+  /** Id that it gives for the project's name. */
+  projectId: string;
   /** Way in which it answers an invite with terms: as a hub does, without them, or as a hub that knows none. */
   terms: { ways: "kept" | "dropped" | "unknown"; text?: string | undefined };
   /** Puts a host there with its card. Its key is `slk_` and its name. */
@@ -72,6 +78,9 @@ export async function startSettingsDouble(t: Test): Promise<SettingsDouble> {
       onUpload: () => {},
       beforeUpload: undefined,
       takesAll: false,
+      fails: [],
+      isEndless: false,
+      projectId: DOUBLE_PROJECT,
       terms: { ways: "kept" },
     },
     put(host, card, terms) {
@@ -113,7 +122,7 @@ export async function startSettingsDouble(t: Test): Promise<SettingsDouble> {
     "GET /projects": () => ({
       items: [
         {
-          ...{ id: DOUBLE_PROJECT, name: "Harbour", kind: "project", slug: DOUBLE_PROJECT },
+          ...{ id: double.projectId, name: "Harbour", kind: "project", slug: double.projectId },
           ...{ created_at: new Date(0).toISOString(), versions: 0 },
         },
       ],
@@ -140,7 +149,8 @@ export async function startSettingsDouble(t: Test): Promise<SettingsDouble> {
       const limit = Number(url.searchParams.get("limit") ?? 50);
       const at = Number(url.searchParams.get("cursor") ?? 0);
       const items = found.slice(at, at + limit).map(({ sealed: _sealed, ...row }) => row);
-      return { items, next: at + limit < found.length ? String(at + limit) : null };
+      const isLast = at + limit >= found.length;
+      return { items, next: double.isEndless ? "more" : isLast ? null : String(at + limit) };
     },
     "POST /settings": async (request) => upload(await jsonOf(request)),
     "DELETE /settings/:host": async (_request, url) => {
@@ -170,6 +180,7 @@ export async function startSettingsDouble(t: Test): Promise<SettingsDouble> {
     const path = url.pathname.replace("/devkeys", "").replace(`/projects/${DOUBLE_PROJECT}`, "");
     const call = `${request.method} ${path.replace(/^\/settings\/.+/, "/settings/:host")}`;
     double.calls.push(call);
+    if (double.fails.includes(call)) throw new Refused(503, "unavailable", "Not now.");
     const known = answers[call];
     if (known === undefined) throw new Refused(404, "not_found", `There is no route ${call}.`);
     const body = await known(request, url);
