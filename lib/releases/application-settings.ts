@@ -1,11 +1,12 @@
 import { dirname } from "node:path";
 import { usageError } from "../contract/errors.ts";
-import { ifThere, makeFolder, readKeyFile, writeFileAtomic } from "../support/files.ts";
+import { makeFolder, writeFileAtomic } from "../support/files.ts";
 import { applicationPaths, readInstalled } from "./applications.ts";
 import { type SplitSettings, splitSettings, withFleet } from "./fleet-block.ts";
 import { readFleetSettings } from "./fleet-settings.ts";
 import type { Layout } from "./layout.ts";
 import { acquireLock } from "./lock.ts";
+import { readSettingsFile } from "./settings-file.ts";
 import { quotedAlike, settingNames, withoutSetting, withSetting } from "./settings-text.ts";
 
 /** Time to wait for another command that changes the same settings, in milliseconds. */
@@ -50,7 +51,7 @@ export async function changeSetting(
 }
 
 async function splitOf(layout: Layout, id: string): Promise<SplitSettings> {
-  const text = (await ifThere(readKeyFile(applicationPaths(layout, id).settings)))?.toString("utf8") ?? "";
+  const text = (await readSettingsFile(applicationPaths(layout, id).settings))?.toString("utf8") ?? "";
   const installed = await readInstalled(layout, id);
   const { held } = installed === undefined ? { held: null } : await readFleetSettings(layout, installed.target);
   const { own, fleet } = splitSettings(text, held?.apps[id]);

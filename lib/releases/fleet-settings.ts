@@ -56,6 +56,12 @@ export const fleetSettingsName = (target: TargetName): string => `settings-${tar
 const pathOf = ({ sealift }: Layout, name: string): string => join(sealift, "state", name);
 const numbersPath = (layout: Layout, target: TargetName): string => pathOf(layout, `settings-numbers-${target}.json`);
 
+/** Returns the files that {@link writeFleetSettings} and {@link noteNumber} replace. */
+export const fleetSettingsFiles = (layout: Layout, target: TargetName): string[] => [
+  pathOf(layout, fleetSettingsName(target)),
+  numbersPath(layout, target),
+];
+
 /** Returns the settings of the fleet that a target has on this host. */
 export const readFleetSettings = async (layout: Layout, target: TargetName): Promise<FleetSettings> =>
   (await readJsonFile(pathOf(layout, fleetSettingsName(target)), fleetSettings)) ?? NO_SETTINGS;

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import * as z from "zod";
 import { APPLICATIONS_FOLDER } from "../contract/files/application-names.ts";
 import type { TargetName } from "../contract/target.ts";
-import { ifThere, readKeyFile } from "../support/files.ts";
 import { readFleetSettings } from "./fleet-settings.ts";
 import { readJsonFile, writeJsonFile } from "./json-file.ts";
 import type { Layout } from "./layout.ts";
+import { readSettingsFile } from "./settings-file.ts";
 
 const heldSettings = z.object({
   version: z.string(),
@@ -33,7 +33,7 @@ export async function settingsDigest(layout: Layout, target: TargetName, apps: r
   const hash = createHash("sha256").update(JSON.stringify(held && [held.operator, held.to, held.number]));
   for (const id of apps) {
     const file = layout.envFile({ section: APPLICATIONS_FOLDER, id });
-    const text = await ifThere(readKeyFile(file)).catch(() => undefined);
+    const text = await readSettingsFile(file).catch(() => undefined);
     hash.update(`\n${id} ${text === undefined ? "-" : createHash("sha256").update(text).digest("hex")}`);
   }
   return hash.digest("hex");

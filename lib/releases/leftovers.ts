@@ -10,6 +10,7 @@ import { heldSettingsFile } from "./held-settings.ts";
 import type { JournalEntry } from "./journal.ts";
 import { type Layout, SECTIONS } from "./layout.ts";
 import { type OpenFolder, openFolder } from "./open-folder.ts";
+import { isFormerOfNobody } from "./replaced-env.ts";
 
 const isSeed = (entry: Dirent): boolean => entry.isFile() && /^\.seed-[0-9a-f]{12}$/.test(entry.name);
 const isLink = (entry: Dirent): boolean => entry.isSymbolicLink() && /^\.link-[0-9a-f]{12}$/.test(entry.name);
@@ -18,18 +19,22 @@ const isTemporary = (entry: Dirent, name: string): boolean =>
   entry.isFile() && new RegExp(`^\\.${RegExp.escape(name)}\\.[0-9a-f]{12}\\.tmp$`).test(entry.name);
 const isHalfRoot = (entry: Dirent): boolean =>
   entry.isFile() && /^\.\d+\.root\.json\.[0-9a-f]{12}\.tmp$/.test(entry.name);
+/** Tells whether an entry is the temporary name of settings that were being replaced, or kept for a way back. */
+const isHalfSettings = (entry: Dirent): boolean => entry.isFile() && /^\..+\.env\.[0-9a-f]{12}\.tmp$/.test(entry.name);
 const isReport = (entry: Dirent): boolean =>
   entry.isFile() && (/^\..+\.json\.[0-9a-f]{12}\.tmp$/.test(entry.name) || entry.name === "archive.ndjson.gz.tmp");
 
 /**
- * Removes the temporary names that killed runs left: of the journal, of links, and of seeds in the data of the items in
- * the journal's switch. Leaves those that cannot be removed, since they do no harm. Requires the lock of the root, and
- * comes before the journal's release is removed.
+ * Removes the temporary names that killed runs left: of the journal, of links, of settings, and of seeds in the data of
+ * the items in the journal's switch; and former settings that no journal goes back to. Leaves those that cannot be
+ * removed, since they do no harm. Requires the lock of the root, and comes before the journal's release is removed.
  */
 export async function removeLeftovers(layout: Layout, interrupted: JournalEntry | undefined): Promise<void> {
   await removeIn(layout.sealift, (entry) => isTemporary(entry, basename(layout.journal)));
   for (const folder of [...SECTIONS.map((section) => layout.section(section)), join(layout.sealift, "current")])
-    await removeIn(folder, isLink);
+    await removeIn(folder, (entry) => isLink(entry) || isHalfSettings(entry));
+  const kept = interrupted?.replaced_env ?? [];
+  await removeIn(join(layout.sealift, "state"), (entry) => isHalfSettings(entry) || isFormerOfNobody(entry.name, kept));
   if (interrupted === undefined) return;
   const { target, release, previous, items } = interrupted;
   if (previous !== null)

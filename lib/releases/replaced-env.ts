@@ -1,14 +1,20 @@
 import { rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { ifThere, readKeyFile, writeFileAtomic } from "../support/files.ts";
+import { ifThere, writeFileAtomic } from "../support/files.ts";
 import { makeDurableFolder, syncNames } from "./durability.ts";
 import type { Journal } from "./journal.ts";
 import type { Layout } from "./layout.ts";
 import { itemOfUnit } from "./names.ts";
+import { readSettingsFile } from "./settings-file.ts";
+
+const formerName = (unit: string): string => `former-${unit.replace("/", "-")}.env`;
 
 /** Returns the place of a unit's former settings, while a run that has replaced them can be undone. */
-const formerPath = ({ sealift }: Layout, unit: string): string =>
-  join(sealift, "state", `former-${unit.replace("/", "-")}.env`);
+const formerPath = ({ sealift }: Layout, unit: string): string => join(sealift, "state", formerName(unit));
+
+/** Tells whether a name is that of former settings of none of these units: a killed run has left them. */
+export const isFormerOfNobody = (name: string, units: readonly string[]): boolean =>
+  /^former-.+\.env$/.test(name) && !units.some((unit) => formerName(unit) === name);
 
 /**
  * Replaces the settings of a unit. The former ones are on the disk, and the journal names them, before it changes:
@@ -17,7 +23,7 @@ const formerPath = ({ sealift }: Layout, unit: string): string =>
 export async function replaceEnvFile(journal: Journal, unit: string, text: string): Promise<void> {
   const { layout, entry } = journal;
   const path = layout.envFile(itemOfUnit(unit));
-  const before = await ifThere(readKeyFile(path));
+  const before = await readSettingsFile(path);
   if (before === undefined) {
     // An empty file in its place would keep a later version's template away.
     await journal.note({ env_files: [...entry.env_files, unit] });

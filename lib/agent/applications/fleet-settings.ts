@@ -11,7 +11,7 @@ import {
 import { type AcceptedSettings, readFleetSettings } from "../../releases/fleet-settings.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { unitKey } from "../../releases/names.ts";
-import { ifThere, readKeyFile } from "../../support/files.ts";
+import { readSettingsFile } from "../../releases/settings-file.ts";
 import type { Applications } from "./descriptors.ts";
 
 type Declared = Application["environment"];
@@ -60,7 +60,7 @@ export async function settingsOfApplications(
   const changed = new Map<string, string>();
   for (const [id, { environment }] of apps) {
     const item = { section: APPLICATIONS_FOLDER, id } as const;
-    const text = (await ifThere(readKeyFile(layout.envFile(item))))?.toString("utf8");
+    const text = (await readSettingsFile(layout.envFile(item)))?.toString("utf8");
     const { own } = splitSettings(text ?? "", held?.apps[id]);
     const composed = settingsText(layout.envFile(item), own, valuesOf(settings ?? held, id, environment).values);
     if (composed !== (text ?? "")) changed.set(unitKey(item), composed);

@@ -2,8 +2,8 @@ import { chmod, readFile, writeFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
 import { deploymentError } from "../../contract/errors.ts";
 import { settingsText, splitSettings, type Values } from "../../releases/fleet-block.ts";
+import { readSettingsFile } from "../../releases/settings-file.ts";
 import { quotedAlike } from "../../releases/settings-text.ts";
-import { ifThere, readKeyFile } from "../../support/files.ts";
 
 /** Required names that have no value. */
 export interface MissingSettings {
@@ -75,7 +75,7 @@ export async function prepareEnvFile(
   const allowed = options.allowed.length === 0 ? declared : new Set(options.allowed);
   const given = (name: string): string | undefined =>
     name.startsWith("SEALIFT_") || !declared.has(name) || !allowed.has(name) ? undefined : options.environment[name];
-  const existing = (await ifThere(readKeyFile(options.existing)))?.toString();
+  const existing = (await readSettingsFile(options.existing))?.toString();
   const parts =
     existing === undefined || options.fleet === undefined ? undefined : splitSettings(existing, fleet.written);
   const isBare = parts !== undefined && parts.own.trim() === "" && parts.own !== existing;

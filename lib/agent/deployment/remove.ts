@@ -132,5 +132,8 @@ async function removeState(sealift: string, target: TargetName): Promise<void> {
     `health-${target}.json`,
     fleetSettingsName(target),
   ];
-  for (const name of (await ifThere(readdir(folder))) ?? []) if (own.includes(name)) await rm(join(folder, name));
+  // A killed watch has left settings half written.
+  const half = `.${fleetSettingsName(target)}.`;
+  for (const name of (await ifThere(readdir(folder))) ?? [])
+    if (own.includes(name) || name.startsWith(half)) await rm(join(folder, name));
 }

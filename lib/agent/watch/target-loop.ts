@@ -108,7 +108,7 @@ export class TargetLoop implements AsyncDisposable {
     await using ended = new AsyncDisposableStack();
     ended.use<AsyncDisposable>(this);
     const refusal = await this.#root.enter(this.#target.options).catch(asSealiftError);
-    if (refusal === undefined) await this.#memory.begin();
+    if (refusal === undefined) await Promise.all([this.#memory.begin(), this.#settings.begin(this.#layout)]);
     using _requests =
       refusal === undefined ? await onRequests(this.#root, this.#source.target, () => this.wake()) : undefined;
     const watched = { of: this.#source, root: this.#root, definition: () => this.#target };

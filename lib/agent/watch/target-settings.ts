@@ -1,5 +1,6 @@
-import type { AcceptedSettings } from "../../releases/fleet-settings.ts";
+import { type AcceptedSettings, fleetSettingsFiles } from "../../releases/fleet-settings.ts";
 import type { Layout } from "../../releases/layout.ts";
+import { removeTemporaries } from "../../releases/leftovers.ts";
 import type { AgentEvent } from "../base/events.ts";
 import { applySettings } from "../settings/apply.ts";
 import { FollowedSettings } from "../settings/follow.ts";
@@ -18,6 +19,11 @@ export class TargetSettings {
     this.#of = of;
     this.#memory = memory;
     this.#context = context;
+  }
+
+  /** Removes files that a killed loop of this target left half written, with settings in them. */
+  async begin(layout: Layout): Promise<void> {
+    for (const file of fleetSettingsFiles(layout, this.#of.target)) await removeTemporaries(file);
   }
 
   /**

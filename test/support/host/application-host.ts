@@ -79,9 +79,8 @@ export const appSource = (version: string, ids = ["web"], yaml = APP, files: Rec
     files: Object.assign({}, ...ids.map((id) => appFiles(id, version, yaml)), files) as Record<string, string>,
   });
 
-/** A project root whose applications are pretended. */
-export async function applicationHost(t: Test, grants: string | null = GRANTS) {
-  const root = temporaryFolder(t);
+/** A project root whose applications are pretended. @param root folder that is there; a temporary one by default */
+export async function applicationHost(t: Test, grants: string | null = GRANTS, root = temporaryFolder(t)) {
   const pretended = new PretendedApplications(root);
   const events: AgentEvent[] = [];
   const supervisor = { name: "none" as const, applications: async () => pretended.supervisor() };

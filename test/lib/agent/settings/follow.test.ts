@@ -1,5 +1,5 @@
 // Holds: what a host takes of its operator's settings, and when it asks again (lib/agent/settings/follow.ts)
-import { rm } from "node:fs/promises";
+import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { FollowedSettings, type SettingsCheck } from "../../../../lib/agent/settings/follow.ts";
@@ -91,6 +91,29 @@ t.test("a host whose target was removed takes the very settings again that it ha
   host.gives(1, host.seeds.first, "debug");
   await host.check(new FollowedSettings());
   t.strictSame([host.carried, host.refused], [[1, 1], ["settings_old"]], "others of the same number do not count");
+});
+
+t.test("a host that was restored from an image takes the newest, and whatever a hub shows it in between", async (t) => {
+  const host = hostOf(t);
+  const state = join(host.layout.sealift, "state");
+  const image = join(t.testdirName, "image");
+  const takes = async (number: number): Promise<void> => {
+    host.gives(number, host.seeds.first);
+    await host.check(new FollowedSettings());
+  };
+  await takes(1);
+  await cp(state, image, { recursive: true });
+  const restore = async (): Promise<void> => {
+    await rm(state, { recursive: true });
+    await cp(image, state, { recursive: true });
+  };
+  for (const number of [2, 3]) await takes(number);
+  await restore();
+  await takes(3);
+  t.strictSame([host.carried, host.refused], [[1, 2, 3, 3], []]);
+  await restore();
+  for (const number of [2, 3, 2]) await takes(number);
+  t.strictSame([host.carried, host.refused], [[1, 2, 3, 3, 2, 3], ["settings_old"]], "the page says so");
 });
 
 t.test("an outcome of a former key, which no hub takes any more, stands in the way of nothing", async (t) => {

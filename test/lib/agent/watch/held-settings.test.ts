@@ -1,5 +1,5 @@
 // Holds: a version whose required settings nobody gives yet (lib/releases/held-settings.ts)
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { situationOnDisk } from "../../../../lib/agent/newest/on-disk.ts";
@@ -59,6 +59,18 @@ t.test("a value that the host sets itself ends the wait, and so does a newer ver
   await mkdir(join(h.options.projectRoot, "apps"), { recursive: true });
   await writeFile(join(h.options.projectRoot, "apps/web.env"), "TOKEN=mine\n", { mode: 0o600 });
   t.match(await w.until("deploy.done", { outcome: "deployed" }), { version: "1.1.0" });
+  await w.stop();
+});
+
+t.test("settings that a killed watch has left half written are removed by the next one", async (t) => {
+  const h = await applicationHost(t);
+  const state = join(h.layout.sealift, "state");
+  await mkdir(state, { recursive: true });
+  const half = `.settings-${GIVEN_TARGET}.json.0123456789ab.tmp`;
+  await writeFile(join(state, half), "SECRET", { mode: 0o600 });
+  const w = watching(t, [givenTarget(h.options.projectRoot)]);
+  await w.until("check.scheduled");
+  t.notOk((await readdir(state)).includes(half));
   await w.stop();
 });
 
