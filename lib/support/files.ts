@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { constants, read, type Stats, statSync } from "node:fs";
-import { lstat, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { link, lstat, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -123,6 +123,32 @@ export async function writeFileAtomic(
     throw error;
   }
   if (durable) await syncFolder(dirname(path));
+}
+
+const halfMade = (path: string): string => join(dirname(path), `.${basename(path)}.new`);
+
+/** Removes what a kill has left of a file that {@link createPrivateFile} was making. */
+export const removeHalfMade = (path: string): Promise<void> => rm(halfMade(path), { force: true });
+
+/**
+ * Makes a file for its owner alone, whole and on the disk, or not at all.
+ *
+ * @throws the file system's error, `EEXIST` for a file that is there
+ */
+export async function createPrivateFile(path: string, data: string): Promise<void> {
+  const temporary = halfMade(path);
+  await removeHalfMade(path);
+  try {
+    {
+      await using file = await open(temporary, "wx", 0o600);
+      await file.writeFile(data);
+      await file.sync();
+    }
+    await link(temporary, path);
+  } finally {
+    await removeHalfMade(path);
+  }
+  await syncFolder(dirname(path));
 }
 
 /** Longest silence of a pipe or terminal that is read as a file, in milliseconds. */

@@ -1,8 +1,15 @@
-import { open, rename, rm } from "node:fs/promises";
+import { rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { HOST_SEED_BYTES, type HostKey, hostKeyOf, newHostSeed } from "../../artifact/sealed/host-key.ts";
 import { usageError } from "../../contract/errors.ts";
-import { missing, readFault, readTextFile, syncFolder } from "../../support/files.ts";
+import {
+  createPrivateFile,
+  missing,
+  readFault,
+  readTextFile,
+  removeHalfMade,
+  syncFolder,
+} from "../../support/files.ts";
 
 /** Maximum size of a file with a host's key, in bytes. */
 const MAX_BYTES = 4096;
@@ -43,30 +50,26 @@ export async function hostKeyFile(file: string): Promise<KeptHostKey> {
       hint: "Run as the user whose file it is.",
     });
   });
-  if (text !== undefined) return { key: hostKeyIn(text, file), file, isNew: false };
-  return { key: await makeHostKey(file), file, isNew: true };
+  if (text === undefined) return { key: await makeHostKey(file), file, isNew: true };
+  const key = hostKeyIn(text, file);
+  await removeHalfMade(file);
+  return { key, file, isNew: false };
 }
 
 /** Replaces the key of a host, as when its hub has removed it: the old one stands in rolls as removed. */
 export async function renewHostKey(file: string): Promise<KeptHostKey> {
   const next = `${file}.new`;
   await rm(next, { force: true });
-  const key = await writeSeed(next);
+  const key = await makeHostKey(next);
   await rename(next, file);
   await syncFolder(dirname(file));
   return { key, file, isNew: true };
 }
 
 async function makeHostKey(file: string): Promise<HostKey> {
-  const key = await writeSeed(file);
-  await syncFolder(dirname(file));
-  return key;
-}
-
-async function writeSeed(file: string): Promise<HostKey> {
   const seed = newHostSeed();
-  await using handle = await open(file, "wx", 0o600);
-  await handle.writeFile(`${seed.toString("hex")}\n`);
-  await handle.sync();
+  await createPrivateFile(file, textOf(seed));
   return hostKeyOf(seed);
 }
+
+const textOf = (seed: Buffer): string => `${seed.toString("hex")}\n`;

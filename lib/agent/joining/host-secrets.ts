@@ -1,8 +1,16 @@
 import { randomBytes } from "node:crypto";
-import { open, rename, rm } from "node:fs/promises";
+import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { usageError } from "../../contract/errors.ts";
-import { makePrivateFolder, missing, readFault, readTextFile, syncFolder } from "../../support/files.ts";
+import {
+  createPrivateFile,
+  makePrivateFolder,
+  missing,
+  readFault,
+  readTextFile,
+  removeHalfMade,
+  syncFolder,
+} from "../../support/files.ts";
 import { HOST_KEY, HOST_KEYS } from "../starters.ts";
 import { hostKeyFile, type KeptHostKey, renewHostKey } from "./host-key-file.ts";
 
@@ -61,20 +69,18 @@ export async function hostSecrets(
     return { ...made, file, hostKey, discard: discarding(file, keyFile), renewed };
   };
   const secrets = known === undefined ? undefined : secretsIn(known, file);
+  if (secrets !== undefined) await removeHalfMade(file);
   const hostKey = await hostKeyFile(keyFile);
   const madeKey = hostKey.isNew ? [keyFile] : [];
   if (secrets !== undefined) return { ...secrets, file, hostKey, discard: discarding(...madeKey), renewed };
   const made = await makeSecrets(file);
-  await syncFolder(folder);
   return { ...made, file, hostKey, discard: discarding(file, ...madeKey), renewed };
 }
 
 /** Writes a new file with secrets, which is on the disk before they are used. */
 async function makeSecrets(file: string): Promise<Pick<HostSecrets, "key" | "credential">> {
   const made = { key: secret("slk"), credential: secret("sdc") };
-  await using handle = await open(file, "wx", 0o600);
-  await handle.writeFile(`SEALIFT_API_KEY=${made.key}\nSEALIFT_DEPLOYMENT_CREDENTIAL=${made.credential}\n`);
-  await handle.sync();
+  await createPrivateFile(file, `SEALIFT_API_KEY=${made.key}\nSEALIFT_DEPLOYMENT_CREDENTIAL=${made.credential}\n`);
   return made;
 }
 
