@@ -13,6 +13,15 @@ launch(
       await (word === "__complete" ? answerShell : askLater)(spec, words).catch(() => undefined);
       process.exit(0);
     }
+    if (word === "app" && spec === "run") {
+      // Somebody waits for the command that it runs: no other one of Sealift is loaded.
+      const [{ runAlone }, { AppRun }] = await Promise.all([
+        import("../commands/shell/main.ts"),
+        import("../commands/apps/app-run.ts"),
+      ]);
+      const code = await runAlone("sealift", AppRun, process.argv.slice(2));
+      if (code !== undefined) return code;
+    }
     const [{ runProgram }, { COMMANDS }] = await Promise.all([
       import("../commands/shell/main.ts"),
       import("../commands/shell/registry.ts"),

@@ -22,6 +22,9 @@ export async function rootKey(root: string): Promise<string> {
   return keyOf(`${dev}:${ino}`);
 }
 
+/** Name of the control groups of a root's applications. @param key of the root */
+export const groupOwner = (key: string): string => `sealift-app-${key}`;
+
 const keyOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 16);
 
 /** Value of {@link MARK_VARIABLE} of an application. */
@@ -41,8 +44,8 @@ export async function markOf(root: string, id: string): Promise<ApplicationMark>
 }
 
 /**
- * Returns the environment of an application: its settings over a few variables of the host, and its addresses over
- * both. Nothing of `app serve`'s own environment is in it.
+ * Returns the environment of an application: its settings over a few variables of the host, its addresses over both,
+ * and defaults of its version below all of them. Nothing of `app serve`'s own environment is in it.
  *
  * @param settings file of the operator, which need not exist
  * @param sockets names of handed-over sockets, in the order of their descriptors
@@ -64,6 +67,7 @@ export async function applicationEnvironment(options: {
   if (empty.length > 0)
     throw new ServeFault("settings_invalid", `${id} needs values for ${empty.join(", ")} in ${settings}.`);
   return {
+    ...app.environment.values,
     ...{ PATH: LAUNCH.path, HOME: user.home, USER: user.name, LOGNAME: user.name, SHELL: "/bin/sh" },
     NODE_ENV: LAUNCH.nodeEnv,
     ...(Object.fromEntries(shared) as Record<string, string>),

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { LAUNCH } from "../contract/files/launch.ts";
 import { OF_THE_SHELL } from "../contract/files/setting-names.ts";
+import { shellWord } from "../support/shell-words.ts";
 import type { RunAs } from "./user.ts";
 
 /**
@@ -123,6 +124,6 @@ export const typedStatementsOf = (environment: Readonly<Record<string, string>>)
 function exportsOf(environment: Readonly<Record<string, string>>): string {
   const lines = Object.entries(environment)
     .filter(([name]) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !OF_THE_SHELL.has(name))
-    .map(([name, value]) => `command export ${name}='${value.replaceAll("'", `'\\''`)}'\n`);
+    .map(([name, value]) => `command export ${name}=${shellWord(value)}\n`);
   return lines.join("");
 }

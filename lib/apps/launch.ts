@@ -8,10 +8,10 @@ import { openFolder } from "../releases/open-folder.ts";
 import { giveFolder } from "../support/owned-folder.ts";
 import { settledWithin } from "../support/within.ts";
 import { ApplicationProcess, endingText, type ProcessOptions } from "./application-process.ts";
-import { applicationEnvironment, type ApplicationMark, markOf } from "./environment.ts";
+import { type ApplicationMark, markOf } from "./environment.ts";
 import { KeptSockets, requireFree } from "./kept-sockets.ts";
+import { launchValue } from "./launch-value.ts";
 import { endLeftovers, markFile, markProcess, readMark } from "./leftovers.ts";
-import { limited } from "./limits.ts";
 import type { LogFile } from "./log-file.ts";
 import type { Membership } from "./membership.ts";
 import { seedData } from "./prepare.ts";
@@ -81,7 +81,7 @@ export class Launcher implements Disposable {
    * @throws ServeFault
    */
   async launch(setting: Setting, migrated: (durationMs: number) => void): Promise<Launched> {
-    const { app, folder, user, addresses, membership } = setting;
+    const { app, folder, addresses, membership } = setting;
     await this.end();
     this.#membership = membership;
     // An `app serve` that was killed may have left processes in it, too.
@@ -89,17 +89,14 @@ export class Launcher implements Disposable {
     await this.#sockets.open(Object.fromEntries(app.listen.map((name) => [name, addresses[name]!])));
     for (const name of app.ports) await requireFree(addresses[name]!);
     await giveOwnData(this.#layout, this.#id, setting);
-    const environment = await applicationEnvironment({
-      ...{ id: this.#id, app, user, addresses, settings: this.#settings(setting) },
-      ...{ sockets: this.#sockets.names, mark: (await this.#mark()).value },
+    const { unenforced, ...value } = await launchValue(this.#layout, this.#id, setting, {
+      ...{ group: membership.group, sockets: this.#sockets.names, mark: (await this.#mark()).value },
     });
-    await membership.group?.make();
-    const unenforced = await limited(setting);
-    const common = { folder, user, entrance: membership.group?.entrance, log: this.#log };
+    const common = { ...value, folder, log: this.#log };
     if (app.migrate !== undefined)
-      migrated(await this.#migrate({ ...common, environment: withoutSockets(environment) }));
+      migrated(await this.#migrate({ ...common, environment: withoutSockets(value.environment) }));
     const script = { script: START_SCRIPT, sockets: this.#sockets.descriptors };
-    const started = await ApplicationProcess.start({ ...common, environment, ...script });
+    const started = await ApplicationProcess.start({ ...common, ...script });
     void markProcess(this.#markFile, started.pid, membership);
     return { process: started, setting, unenforced };
   }
@@ -125,10 +122,6 @@ export class Launcher implements Disposable {
     const message = `The migration of ${this.#id} failed: ${why}; its output is in ${this.#paths.logs}.`;
     throw new ServeFault("migration_failed", message);
   }
-
-  /** Path of its settings: those of the application that it is of, if it is of one. */
-  #settings = ({ app: { of } }: Setting): string =>
-    of === undefined ? this.#paths.settings : applicationPaths(this.#layout, of).settings;
 
   #mark = (): Promise<ApplicationMark> => markOf(this.#layout.root, this.#id);
 }

@@ -5,12 +5,13 @@ import type { Writable } from "node:stream";
 import { applicationPaths } from "../releases/applications.ts";
 import type { Layout } from "../releases/layout.ts";
 import { recordRun } from "../releases/runs.ts";
-import { findMembers, type MemberGroup } from "../support/control-groups/member-groups.ts";
-import { applicationEnvironment, MARK_VARIABLE, markOf } from "./environment.ts";
-import { GUARD_ENVIRONMENT, guardedTyped, typedStatementsOf } from "./guard.ts";
+import { makeMember, type MemberGroup } from "../support/control-groups/member-groups.ts";
+import { groupOwner, MARK_VARIABLE, markOf } from "./environment.ts";
+import { GUARD_ENVIRONMENT, guardedTyped, setpriv, typedStatementsOf } from "./guard.ts";
+import { launchValue } from "./launch-value.ts";
 import { endLeftovers, markFile, readMark } from "./leftovers.ts";
+import { unlimitedText } from "./limits.ts";
 import { LogFile } from "./log-file.ts";
-import { GONE_LIMIT_MS } from "./membership.ts";
 import { ServeFault } from "./serve-fault.ts";
 import { readSetting, type Setting } from "./setting.ts";
 
@@ -20,7 +21,10 @@ import { readSetting, type Setting } from "./setting.ts";
  */
 const REAPER = `read -r word && exit 0
 kill -KILL -- "-$1" 2>/dev/null
-[ -n "$2" ] && echo 1 > "$2/cgroup.kill" 2>/dev/null
+if [ -n "$2" ]; then
+  echo 1 > "$2/cgroup.kill" 2>/dev/null
+  for again in 1 2 3 4 5; do rmdir "$2" 2>/dev/null && break; sleep 0.1; done
+fi
 for at in /proc/[0-9]*; do
   if tr '\\0' '\\n' 2>/dev/null < "$at/environ" | grep -qxF -- "$3" 2>/dev/null; then kill -KILL "\${at#/proc/}"; fi
 done`;
@@ -46,21 +50,19 @@ export interface RunOptions {
 export async function runTyped(layout: Layout, { id, words, note }: RunOptions): Promise<number> {
   using signals = passedOn();
   // Its processes are none of the application's: nobody starts it here.
-  const ranAlone = (await readMark(markFile(layout, id)))?.uid;
-  const setting = await readSetting(layout, id, { found: { members: undefined, reason: "it is a run" }, ranAlone });
-  const { app, user, addresses, membership, folder } = setting;
+  const running = await readMark(markFile(layout, id));
+  const found = { members: undefined, reason: "it is a run" };
+  const setting = await readSetting(layout, id, { found, ranAlone: running?.uid });
+  const { app, user, membership, folder } = setting;
   const mark = await markOf(layout.root, id);
   const own = { ...mark, value: `${mark.value}+run-${process.pid}`, former: `${mark.value}+run-${process.pid}` };
   const shared = app.of ?? id;
-  const environment = await applicationEnvironment({
-    ...{ id, app, user, addresses, sockets: [], mark: own.value },
-    settings: applicationPaths(layout, shared).settings,
-  });
   if (membership.kind === "user") note(`note: it ends when ${shared} is restarted, whose user tells its processes.`);
-  const group = await groupOf(setting, mark.key);
   await using _record = await recordRun(layout, setting.target, setting.release);
-  await group?.make();
-  const { file, args, ids } = guardedTyped(words, join(dirname(folder), shared), user, group?.entrance);
+  const group = await groupOf(setting, mark.key, running?.pid);
+  const { environment, entrance, unenforced } = await launchValue(layout, id, setting, { group, mark: own.value });
+  if (unenforced.length > 0) note(`note: ${unlimitedText(unenforced)}.`);
+  const { file, args, ids } = guardedTyped(words, join(dirname(folder), shared), user, entrance);
   const child = spawn(file, args, {
     ...{ cwd: "/", env: GUARD_ENVIRONMENT, detached: true, ...(ids ?? {}) },
     stdio: ["inherit", "inherit", "inherit", "pipe"],
@@ -81,11 +83,17 @@ export async function runTyped(layout: Layout, { id, words, note }: RunOptions):
   return code;
 }
 
-/** Returns a control group for one run, where this process may make one. */
-async function groupOf({ user }: Setting, key: string): Promise<MemberGroup | undefined> {
-  if (user.ids === undefined) return undefined;
-  const { members } = await findMembers(`sealift-run-${key}-${process.pid}`, GONE_LIMIT_MS);
-  return members?.of("run");
+/**
+ * Makes a control group for one run, where this process may make one and somebody but its user hands processes over:
+ * beside that of the application, whose limits count there, or else below this process's own.
+ *
+ * @param pid of the application, if it runs
+ */
+async function groupOf({ user }: Setting, key: string, pid: number | undefined): Promise<MemberGroup | undefined> {
+  if (user.ids === undefined || setpriv() === undefined) return undefined;
+  const name = `sealift-run-${key}-${process.pid}`;
+  const beside = pid === undefined ? undefined : { pid, owner: groupOwner(key) };
+  return (beside && (await makeMember(name, beside))) ?? makeMember(name);
 }
 
 /** Waits until a program is started. @returns the wait for its exit code @throws ServeFault `start_failed` */

@@ -13,7 +13,7 @@ import { openFolder } from "../releases/open-folder.ts";
 import { findMembers, type FoundMembers } from "../support/control-groups/member-groups.ts";
 import { makeFolder } from "../support/files.ts";
 import { listenLocally } from "./control.ts";
-import { markOf, rootKey } from "./environment.ts";
+import { groupOwner, markOf, rootKey } from "./environment.ts";
 import type { EmitAppServe } from "./events.ts";
 import { requireBoundSockets } from "./kept-sockets.ts";
 import { Families } from "./kin.ts";
@@ -188,7 +188,7 @@ export class AppServe implements AsyncDisposable {
 /** Returns the control groups of a root's applications: only root hands processes over to a group for good. */
 export async function controlGroups({ root }: Layout): Promise<FoundMembers> {
   if (process.getuid?.() !== 0) return { members: undefined, reason: "`app serve` is not root" };
-  return findMembers(`sealift-app-${await rootKey(root)}`, GONE_LIMIT_MS);
+  return findMembers(groupOwner(await rootKey(root)), GONE_LIMIT_MS);
 }
 
 const served = (holder: string) =>

@@ -6,9 +6,11 @@ import { endingOf, type JobRun } from "../releases/jobs.ts";
 import type { Layout } from "../releases/layout.ts";
 import type { FoundMembers } from "../support/control-groups/member-groups.ts";
 import { ApplicationProcess, type Ending, endingText } from "./application-process.ts";
-import { applicationEnvironment, type ApplicationMark, markOf } from "./environment.ts";
+import { type ApplicationMark, markOf } from "./environment.ts";
 import { giveOwnData } from "./launch.ts";
+import { launchValue } from "./launch-value.ts";
 import { endLeftovers, markFile, markProcess } from "./leftovers.ts";
+import { unlimitedText } from "./limits.ts";
 import { LogFile } from "./log-file.ts";
 import type { Membership } from "./membership.ts";
 import { readSetting } from "./setting.ts";
@@ -50,22 +52,20 @@ export class ServedJobs implements JobLauncher {
     const { id } = job;
     const found = this.#found();
     const setting = await readSetting(this.#layout, id, { found, ranAlone: undefined });
-    const { app, user, addresses, folder } = setting;
     const group = setting.membership.group && found.members?.of(nameOf(id));
     const membership: Membership = { ...setting.membership, ...(group !== undefined && { group }) };
     await this.#clear(id, membership);
     await giveOwnData(this.#layout, id, setting);
-    const environment = await applicationEnvironment({
-      ...{ id, app, user, addresses, sockets: [], mark: (await this.#mark(id)).value },
-      settings: applicationPaths(this.#layout, app.of ?? id).settings,
+    const { unenforced, ...value } = await launchValue(this.#layout, id, setting, {
+      ...{ group, mark: (await this.#mark(id)).value },
     });
-    await group?.make();
     const log = new LogFile(applicationPaths(this.#layout, id).logs);
     const process = await ApplicationProcess.start({
-      ...{ script: RUN_SCRIPT, folder, environment, user, entrance: group?.entrance, sockets: [], log, begun: started },
+      ...{ ...value, script: RUN_SCRIPT, folder: setting.folder, sockets: [], log, begun: started },
     });
     void markProcess(this.#markFile(id), process.pid, membership);
     log.remark(`the job begins from the release ${setting.release} as process ${process.pid}`);
+    if (unenforced.length > 0) log.remark(unlimitedText(unenforced));
     const running: Running = {
       process,
       begun: performance.now(),

@@ -15,11 +15,16 @@ import { until } from "../support/until.ts";
 async function application(t: Test) {
   const root = await ApplicationRoot.make(t);
   await root.installTogether({
-    web: { app: { environment: { required: ["GREETING"] } }, files: { "server.js": "", "there.txt": "there" } },
-    worker: { app: { of: "web" }, files: {} },
+    web: {
+      app: {
+        environment: { required: ["GREETING"], optional: ["EMPTY"], values: { EMPTY: "full", LEVEL: "it's $low" } },
+      },
+      files: { "server.js": "", "there.txt": "there" },
+    },
+    worker: { app: { of: "web", environment: { values: { LEVEL: "it's $low" } } }, files: {} },
   });
   await root.grantAsIs({ web: GRANT_USER, worker: { of: "web" } });
-  writeFileSync(join(root.layout.root, "apps/web.env"), "GREETING=it's $HOME\nIFS=x\n", { mode: 0o600 });
+  writeFileSync(join(root.layout.root, "apps/web.env"), "GREETING=it's $HOME\nIFS=x\nEMPTY=\n", { mode: 0o600 });
   const open = join(root.layout.root, "open");
   mkdirSync(open);
   chmodSync(open, 0o777);
@@ -52,12 +57,14 @@ t.test("a command has the application's user, folder and settings, and these pip
   const { root, run } = await application(t);
   const script = `process.stdout.write(JSON.stringify({ uid: process.getuid(), greeting: process.env.GREETING, cwd: process.cwd(),
     there: require("fs").readFileSync("there.txt", "utf8"), input: require("fs").readFileSync(0, "utf8"), ifs: process.env.IFS,
-    told: process.env.sealift_told, umask: process.umask() }))`;
+    told: process.env.sealift_told, empty: process.env.EMPTY, level: process.env.LEVEL, umask: process.umask() }))`;
   for (const id of ["web", "worker"]) {
     const { code, stdout, stderr } = await run(id, [process.execPath, "-e", script], "typed");
     t.equal(code, 0, stderr);
     t.match(JSON.parse(stdout), {
       greeting: "it's $HOME",
+      empty: "",
+      level: "it's $low",
       cwd: /apps\/web$/,
       there: "there",
       input: "typed",
@@ -73,6 +80,22 @@ t.test("a command has the application's user, folder and settings, and these pip
   );
   t.notMatch(log, /readFileSync|GREETING/, "without its words");
   t.strictSame(readdirSync(join(root.layout.sealift, "runs")), []);
+});
+
+t.test("it has the limits of the application, or says which do nothing", async (t) => {
+  const { root, run } = await application(t);
+  await root.grantAsIs({ web: { ...GRANT_USER, limits: { tasks: 77 } }, worker: { of: "web" } });
+  const { stdout, stderr } = await run("web", ["cat", "/proc/self/cgroup"]);
+  const [, group = ""] = /^0::.*\/(sealift-run-[^/\n]+)$/m.exec(stdout) ?? [];
+  if (process.getuid!() === 0) t.match(group, /^sealift-run-[0-9a-f]{16}-\d+$/);
+  if (!stderr.includes("note: no control group limits its tasks here.")) {
+    const limit = await run("web", [
+      "sh",
+      "-c",
+      'cat "$(grep cgroup2 /proc/mounts | cut -d" " -f2)$(sed -n s/^0:://p /proc/self/cgroup)/pids.max"',
+    ]);
+    t.equal(limit.stdout.trim(), "77", stdout);
+  }
 });
 
 t.test("it ends with the exit code of the command, and 128 more for a signal", async (t) => {

@@ -5,6 +5,7 @@ import { addressVariables, type WordPart, wordParts } from "../../contract/files
 import { addressNames, type Application } from "../../contract/files/application.ts";
 import { isJob, RUN_SECONDS } from "../../contract/files/application-kinds.ts";
 import { APPLICATIONS_FOLDER, HOST_FOLDER, MIGRATE, RUN, START } from "../../contract/files/application-names.ts";
+import { shellDefaults, shellWord } from "../../support/shell-words.ts";
 import type { Applications } from "./descriptors.ts";
 import { LIMITER, programAt } from "./programs.ts";
 
@@ -64,18 +65,12 @@ export async function launcherOf(
   };
   const before = limiter === undefined ? [] : [await found(limiter), ...limits];
   // Through the folder itself: a link to it may lead to another release by now.
-  const enter = of === undefined ? "" : `cd -P ${quoted(`../${of}`)} || exit 126\n`;
-  const defaults = Object.entries(app.environment.values).map(
-    ([variable, value]) => `[ -n "\${${variable}+x}" ] || ${variable}=${quoted(value)}; export ${variable}\n`,
-  );
+  const enter = of === undefined ? "" : `cd -P ${shellWord(`../${of}`)} || exit 126\n`;
   const variables = addressVariables(addressNames(app));
   const written = words.map((word) => wordParts(word, variables).map(partText).join(""));
-  const program = [...before, await found(name)].map(quoted);
-  return `#!/bin/sh\n${enter}${defaults.join("")}exec ${[...program, ...written].join(" ")}\n`;
+  const program = [...before, await found(name)].map(shellWord);
+  return `#!/bin/sh\n${enter}${shellDefaults(app.environment.values)}exec ${[...program, ...written].join(" ")}\n`;
 }
 
 /** Writes a part of a word. The shell puts a value there as it is, and reads no word of the version. */
-const partText = (part: WordPart): string => ("text" in part ? quoted(part.text) : `"\${${part.variable}}"`);
-
-/** Quotes a word so that a shell takes it literally. */
-const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;
+const partText = (part: WordPart): string => ("text" in part ? shellWord(part.text) : `"\${${part.variable}}"`);

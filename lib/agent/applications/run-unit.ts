@@ -51,6 +51,7 @@ export async function runInUnit(layout: Layout, { id, words, scope, terminal }: 
   const [file, ...args] = runUnit({
     ...{ unit, description: `Run in the place of ${id}`, words, scope, terminal },
     lines: serviceLines(shown.stdout, instance),
+    defaults: installed.app.environment.values,
     folder: join(dirname(installed.folder), installed.app.of ?? id),
   });
   const tell = (text: string): void => logLine(service, text);

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ifThere } from "../files.ts";
 import { killGroup, membersOf } from "./control-group.ts";
 import { enableLimits } from "./member-limits.ts";
-import { type GroupPlace, OWN_LEAF, ownPlace } from "./own-group.ts";
+import { type GroupPlace, OWN_LEAF, ownPlace, placeOf } from "./own-group.ts";
 
 /**
  * Control groups (cgroup v2) as the kernel's own list of who belongs to a program. They need no controller and limit
@@ -79,6 +79,32 @@ export class MemberGroup {
   }
 }
 
+/** Returns the folder in which a process of a group makes groups: beside the leaf of one that hands controllers on. */
+const parentOf = (folder: string): string => (basename(folder) === OWN_LEAF ? dirname(folder) : folder);
+
+/**
+ * Makes a group for one program that ends with this process. Needs no look at the groups of others.
+ *
+ * @param beside process whose group of an owner it is made beside, where limits count; default: below the group of this
+ *   process
+ * @returns undefined where this process may make none, or that one is in no group of the owner
+ */
+export async function makeMember(
+  name: string,
+  beside?: { pid: number; owner: string },
+): Promise<MemberGroup | undefined> {
+  if (process.platform !== "linux") return undefined;
+  try {
+    const { folder } = beside === undefined ? ownPlace() : placeOf(beside.pid);
+    if (beside !== undefined && !basename(folder).startsWith(`${beside.owner}-`)) return undefined;
+    const group = new MemberGroup(join(beside === undefined ? parentOf(folder) : dirname(folder), name));
+    await group.make();
+    return group;
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * Finds out by trying whether this process may make control groups, and ends what earlier processes of the owner left
  * in theirs, wherever those are.
@@ -90,8 +116,8 @@ export async function findMembers(owner: string, limitMs: number, place?: GroupP
   if (process.platform !== "linux") return { members: undefined, reason: `${process.platform} has no control groups` };
   try {
     const { mount, folder } = place ?? ownPlace();
-    // A group that hands controllers on has no processes of its own: a program in a leaf makes groups beside it.
-    const parent = basename(folder) === OWN_LEAF ? dirname(folder) : folder;
+    // A group that hands controllers on has no processes of its own.
+    const parent = parentOf(folder);
     const trial = join(parent, `${owner}-trial-${process.pid}`);
     await mkdir(trial);
     await rmdir(trial);

@@ -32,9 +32,12 @@ export function groupPlace(memberships: string, mounts: string): GroupPlace {
   throw new Error("no cgroup v2 is mounted that has this process");
 }
 
+/** Returns the place of a process's group. @throws Error that says what is missing */
+export const placeOf = (pid: number | "self"): GroupPlace =>
+  groupPlace(readFileSync(`/proc/${pid}/cgroup`, "latin1"), readFileSync("/proc/self/mountinfo", "latin1"));
+
 /** Returns the place of this process's group. @throws Error that says what is missing */
-export const ownPlace = (): GroupPlace =>
-  groupPlace(readFileSync("/proc/self/cgroup", "latin1"), readFileSync("/proc/self/mountinfo", "latin1"));
+export const ownPlace = (): GroupPlace => placeOf("self");
 
 /** Returns the folder of this process's group. @throws Error that says what is missing */
 export const ownFolder = (): string => ownPlace().folder;

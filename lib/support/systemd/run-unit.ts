@@ -1,5 +1,7 @@
 /** A program that runs once in the place of a service of systemd, as a unit of its own. */
 
+import { shellDefaults } from "../shell-words.ts";
+
 /** Lines of a service that are of its own program, and of its life. */
 const OF_THE_SERVICE =
   /^(?:Type|Exec\w+|Restart\w*|RemainAfterExit|GuessMainPID|PIDFile|BusName|NotifyAccess|Sockets|FileDescriptorStore\w*|WatchdogSec|Timeout(?:Start|Abort|)Sec|RuntimeMaxSec|SuccessExitStatus|Standard\w+|TTY\w*|WorkingDirectory|KillMode|OOMPolicy|RootDirectoryStartOnly)$/;
@@ -44,7 +46,8 @@ const withoutSpecifiers = (line: string, instance: string): string => {
  * Runs words, and ends with their exit code: 128 and the number of a signal that ended them. A signal to the whole unit
  * does not end the shell itself.
  */
-const TOLD = `trap : HUP INT QUIT TERM USR1 USR2; "$@"; exit $?`;
+const told = (defaults: Readonly<Record<string, string>>): string =>
+  `${shellDefaults(defaults)}trap : HUP INT QUIT TERM USR1 USR2; "$@"; exit $?`;
 
 export interface RunUnit {
   /** Name of the unit, without its ending. */
@@ -54,6 +57,8 @@ export interface RunUnit {
   /** Lines of {@link serviceLines}. */
   lines: readonly string[];
   folder: string;
+  /** Variables that count where neither the unit nor its settings have them. */
+  defaults: Readonly<Record<string, string>>;
   words: readonly string[];
   scope: "system" | "user";
   /** Whether this process has a terminal. */
@@ -64,7 +69,7 @@ export interface RunUnit {
  * Returns the command line that runs words as a unit of its own, and ends as they do. It is in a scope that the unit is
  * bound to: whoever kills it ends the unit, too.
  */
-export function runUnit({ unit, description, lines, folder, words, scope, terminal }: RunUnit): string[] {
+export function runUnit({ unit, description, lines, folder, defaults, words, scope, terminal }: RunUnit): string[] {
   const systemdRun = ["systemd-run", `--${scope}`, "--quiet", "--no-ask-password"];
   const bound = `${unit}-bound.scope`;
   const properties = [...lines, `WorkingDirectory=${folder}`, `BindsTo=${bound}`, `After=${bound}`];
@@ -74,6 +79,6 @@ export function runUnit({ unit, description, lines, folder, words, scope, termin
     ...["--wait", "--collect", terminal ? "--pty" : "--pipe"],
     ...properties.map((line) => `--property=${line}`),
     // systemd reads variables in the words of a unit; two of these signs are one.
-    ...["/bin/sh", "-c", TOLD, "sh", ...words].map((word) => word.replaceAll("$", "$$$$")),
+    ...["/bin/sh", "-c", told(defaults), "sh", ...words].map((word) => word.replaceAll("$", "$$$$")),
   ];
 }
