@@ -22,6 +22,8 @@ interface LaunchOptions {
   nodeFlags?: readonly string[];
   /** Variables of that process, unless they are set. */
   env?: Readonly<Record<string, string>>;
+  /** Whether the program may do its work with little: then it calls what `main` is given before it does more. */
+  isLean?: boolean;
   /** Whether other people's code may be loaded: none of it is kept in the folder of compiled code. */
   loadsPlugins?: boolean;
 }
@@ -50,8 +52,8 @@ const isBuilt = (): boolean => import.meta.url.endsWith(".js");
 
 /** Runs `main` on a Node that is new enough: this one, or else the pinned one where it is installed. */
 export function launch(
-  main: () => Promise<number>,
-  { nodeFlags = [], env = {}, loadsPlugins = false }: LaunchOptions = {},
+  main: (prepare: () => void) => Promise<number>,
+  { nodeFlags = [], env = {}, isLean = false, loadsPlugins = false }: LaunchOptions = {},
 ): void {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   if (major < REQUIRED.major || (major === REQUIRED.major && minor < REQUIRED.minor)) {
@@ -82,15 +84,17 @@ export function launch(
       : [process.execPath, ...flags, script];
     process.execve!(process.execPath, [...args, ...words], { ...env, ...process.env });
   }
-  if (!loadsPlugins || (isBuilt() && !isOneFile())) {
-    resolveOwnModules(loadsPlugins ? useCompiledCodeUntil() : useCompiledCode());
-    if (!isTold) lightenHttp();
-  }
+  const isCompiled = !loadsPlugins || (isBuilt() && !isOneFile());
+  if (isCompiled) resolveOwnModules(loadsPlugins ? useCompiledCodeUntil() : useCompiledCode());
+  const prepare = (): void => {
+    if (isCompiled && !isTold) lightenHttp();
+    outliveLostOutput();
+  };
+  if (!isLean) prepare();
   // Stacks refer to the sources. The maps are read when a stack is.
   module.setSourceMapsSupport(true, { nodeModules: true });
-  outliveLostOutput();
   expectResult();
-  main().then(
+  main(prepare).then(
     (code) => {
       process.exitCode = code;
     },

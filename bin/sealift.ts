@@ -2,10 +2,11 @@
 import { launch, SMALL_HEAP } from "./launch.ts";
 
 const loadsPlugins = /^(?:runtime|plugin)/.test(process.argv[2] ?? "");
+const isRun = process.argv[2] === "app" && process.argv[3] === "run";
 const isHub = process.argv[2] === "hub" && process.argv[3] === "serve";
 
 launch(
-  async () => {
+  async (prepare) => {
     const [, , word, spec = "", ...words] = process.argv;
     if (word === "__complete" || word === "__complete-later") {
       // A shell waits for the first one: it loads no commands, and leaves a late hub to the second one.
@@ -13,14 +14,12 @@ launch(
       await (word === "__complete" ? answerShell : askLater)(spec, words).catch(() => undefined);
       process.exit(0);
     }
-    if (word === "app" && spec === "run") {
-      // Somebody waits for the command that it runs: no other one of Sealift is loaded.
-      const [{ runAlone }, { AppRun }] = await Promise.all([
-        import("../commands/shell/main.ts"),
-        import("../commands/apps/app-run.ts"),
-      ]);
-      const code = await runAlone("sealift", AppRun, process.argv.slice(2));
+    if (isRun) {
+      // Somebody waits for what it runs.
+      const { runAtOnce } = await import("../commands/apps/run-served.ts");
+      const code = await runAtOnce(process.argv.slice(4));
       if (code !== undefined) return code;
+      prepare();
     }
     const [{ runProgram }, { COMMANDS }] = await Promise.all([
       import("../commands/shell/main.ts"),
@@ -28,5 +27,5 @@ launch(
     ]);
     return runProgram("sealift", COMMANDS, process.argv.slice(2));
   },
-  { ...(isHub && SMALL_HEAP), loadsPlugins },
+  { ...(isHub && SMALL_HEAP), isLean: isRun, loadsPlugins },
 );

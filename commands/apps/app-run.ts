@@ -1,5 +1,5 @@
 import { Command, Option } from "clipanion";
-import { asSealiftError, deploymentError, usageError } from "../../lib/contract/errors.ts";
+import { usageError } from "../../lib/contract/errors.ts";
 import { appRun } from "../../lib/options/apps.ts";
 import { withOptions } from "../shell/base.ts";
 
@@ -46,21 +46,7 @@ export class AppRun extends withOptions(appRun) {
       const terminal = process.stdin.isTTY && process.stdout.isTTY;
       return runInUnit(layout, { id, words: this.words, scope: systemdScope, terminal });
     }
-    const [{ runTyped }, { ServeFault }, { openProjectRoot }] = await Promise.all([
-      import("../../lib/apps/run.ts"),
-      import("../../lib/apps/serve-fault.ts"),
-      import("../../lib/releases/project-root.ts"),
-    ]);
-    await using root = await openProjectRoot(layout, { allowForeignRoot });
-    try {
-      return await runTyped(root.layout, { id, words: this.words, note: (text) => this.note(text) });
-    } catch (thrown) {
-      if (!(thrown instanceof ServeFault)) throw asSealiftError(thrown);
-      const { code, message } = thrown;
-      if (code === "not_granted")
-        throw (await import("../../lib/agent/applications/not-allowed.ts")).notAllowed(message);
-      if (code === "not_installed") throw deploymentError("app_not_installed", message);
-      throw usageError("config_invalid", message);
-    }
+    const { runServed } = await import("./run-served.ts");
+    return runServed(layout, { id, words: this.words, allowForeignRoot, note: (text) => this.note(text) });
   }
 }

@@ -30,42 +30,19 @@ export async function runProgram(
     const { diagnose } = await import("./diagnosis.ts");
     return tell(diagnose(name, commands, argv, ""), asksJson(argv));
   }
+  const cli = new Cli({ binaryLabel: "Sealift", binaryName: name, binaryVersion: programVersion() });
   // Clipanion takes 50 ms to compile the options of all.
   const { command: called } = place;
-  const { cli, command, fault } = parsed(name, called === undefined ? commands : [called], argv);
-  if (command === undefined) {
+  for (const command of called === undefined ? commands : [called]) cli.register(command);
+  let command: Command;
+  try {
+    command = cli.process([...argv], { ...Cli.defaultContext });
+  } catch (error) {
     const { diagnose } = await import("./diagnosis.ts");
-    return tell(diagnose(name, commands, argv, fault), asksJson(argv));
+    return tell(diagnose(name, commands, argv, (error as Error).message.split("\n")[0]!), asksJson(argv));
   }
   (command as SealiftCommand).commands = commands;
   return cli.run(command, Cli.defaultContext);
-}
-
-/**
- * Runs one command of a program, without loading the others: for what people wait for.
- *
- * @returns its exit code; undefined where help is asked for, or the line cannot be run, which {@link runProgram} tells
- */
-export async function runAlone(name: string, only: CommandClass, argv: readonly string[]): Promise<number | undefined> {
-  const options = argv.slice(0, argv.includes("--") ? argv.indexOf("--") : undefined);
-  if (options.some((word) => word === "-h" || word === "--help") || workingFolder() === undefined) return undefined;
-  const { cli, command } = parsed(name, [only], argv);
-  return command && cli.run(command, Cli.defaultContext);
-}
-
-/** Reads a command line. */
-function parsed(
-  name: string,
-  commands: readonly CommandClass[],
-  argv: readonly string[],
-): { cli: Cli; command: Command; fault?: undefined } | { cli: Cli; command?: undefined; fault: string } {
-  const cli = new Cli({ binaryLabel: "Sealift", binaryName: name, binaryVersion: programVersion() });
-  for (const command of commands) cli.register(command);
-  try {
-    return { cli, command: cli.process([...argv], { ...Cli.defaultContext }) };
-  } catch (error) {
-    return { cli, fault: (error as Error).message.split("\n")[0]! };
-  }
 }
 
 /** Returns the folder of relative paths, as long as it exists. */

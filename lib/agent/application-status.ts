@@ -1,7 +1,7 @@
 import { asSealiftError, deploymentError, type SealiftError } from "../contract/errors.ts";
 import { isJob } from "../contract/files/application-kinds.ts";
 import { APPLICATIONS_FILE } from "../contract/files/application-names.ts";
-import { grantOf } from "../contract/files/applications.ts";
+import { grantOf } from "../contract/files/granted.ts";
 import type { AppLimits } from "../contract/files/limit-forms.ts";
 import { type InstalledApplication, knownApplications, readGrants, readInstalled } from "../releases/applications.ts";
 import { dueAt, iso } from "../releases/due.ts";

@@ -1,10 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import * as z from "zod";
-import { pluginId } from "../contract/identifiers.ts";
 import { serveFolder } from "../releases/applications.ts";
-import { readJsonFile, writeJsonFile } from "../releases/json-file.ts";
+import { writeJsonFile } from "../releases/json-file.ts";
 import type { Layout } from "../releases/layout.ts";
 import { namesIn } from "../support/files.ts";
 import { type ApplicationMark, MARK_VARIABLE, rootKey } from "./environment.ts";
@@ -18,16 +16,15 @@ import { ServeFault } from "./serve-fault.ts";
  * a process that left the group has inherited: without a membership that is all there is.
  */
 
-const processMark = z.looseObject({
+export interface ProcessMark {
   /** Process id of the leader of the group. */
-  pid: z.int().positive(),
+  pid: number;
   /** Its start, in ticks since the boot. */
-  start: z.int().nonnegative(),
-  boot: z.string(),
+  start: number;
+  boot: string;
   /** User who was the application's alone. */
-  uid: z.int().positive().optional(),
-});
-export type ProcessMark = z.output<typeof processMark>;
+  uid?: number | undefined;
+}
 
 const POLL_MS = 20;
 const EXTENSION = ".json";
@@ -36,11 +33,13 @@ const EXTENSION = ".json";
 export const markFile = (layout: Layout, id: string): string => join(serveFolder(layout), `${id}${EXTENSION}`);
 
 /** Lists the applications of a project root that have a mark. */
-export const markedApplications = async (layout: Layout): Promise<string[]> =>
-  (await namesIn(serveFolder(layout)))
+export async function markedApplications(layout: Layout): Promise<string[]> {
+  const { pluginId } = await import("../contract/identifiers.ts");
+  return (await namesIn(serveFolder(layout)))
     .filter((name) => name.endsWith(EXTENSION))
     .map((name) => name.slice(0, -EXTENSION.length))
     .filter((id) => pluginId.safeParse(id).success);
+}
 
 /**
  * Records the leader of an application's process group, and a user of its own. Best effort: a full disk ends nothing.
@@ -57,9 +56,22 @@ export async function markProcess(file: string, pid: number, { uid }: Pick<Membe
   }
 }
 
+/** Reads a mark; undefined for what is none. No schema is loaded for it: somebody waits for a run. */
+async function recordedMark(file: string): Promise<ProcessMark | undefined> {
+  try {
+    const mark = JSON.parse(await readFile(file, "utf8")) as Record<keyof ProcessMark, unknown> | null;
+    const numbers = [mark?.pid, mark?.start, mark?.uid ?? 1].every((one) => Number.isInteger(one) && Number(one) >= 0);
+    return numbers && mark?.pid !== 0 && mark?.uid !== 0 && typeof mark?.boot === "string"
+      ? (mark as ProcessMark)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Reads the mark of this boot; undefined where there is none. */
 export async function readMark(file: string): Promise<ProcessMark | undefined> {
-  const recorded = await readJsonFile(file, processMark);
+  const recorded = await recordedMark(file);
   return recorded?.boot === (await bootId()) ? recorded : undefined;
 }
 

@@ -12,6 +12,7 @@ import { launchValue } from "./launch-value.ts";
 import { endLeftovers, markFile, readMark } from "./leftovers.ts";
 import { unlimitedText } from "./limits.ts";
 import { LogFile } from "./log-file.ts";
+import { GONE_LIMIT_MS } from "./membership.ts";
 import { ServeFault } from "./serve-fault.ts";
 import { readSetting, type Setting } from "./setting.ts";
 
@@ -38,6 +39,8 @@ export interface RunOptions {
   words: readonly string[];
   /** Tells a person something about the run, before it begins. */
   note: (text: string) => void;
+  /** Called before its program is started: what is thrown later has had effects. */
+  begins?: () => void;
 }
 
 /**
@@ -47,7 +50,7 @@ export interface RunOptions {
  * @returns its exit code; 128 and its number for a signal
  * @throws ServeFault
  */
-export async function runTyped(layout: Layout, { id, words, note }: RunOptions): Promise<number> {
+export async function runTyped(layout: Layout, { id, words, note, begins }: RunOptions): Promise<number> {
   using signals = passedOn();
   // Its processes are none of the application's: nobody starts it here.
   const running = await readMark(markFile(layout, id));
@@ -63,6 +66,7 @@ export async function runTyped(layout: Layout, { id, words, note }: RunOptions):
   const { environment, entrance, unenforced } = await launchValue(layout, id, setting, { group, mark: own.value });
   if (unenforced.length > 0) note(`note: ${unlimitedText(unenforced)}.`);
   const { file, args, ids } = guardedTyped(words, join(dirname(folder), shared), user, entrance);
+  begins?.();
   const child = spawn(file, args, {
     ...{ cwd: "/", env: GUARD_ENVIRONMENT, detached: true, ...(ids ?? {}) },
     stdio: ["inherit", "inherit", "inherit", "pipe"],
@@ -75,8 +79,9 @@ export async function runTyped(layout: Layout, { id, words, note }: RunOptions):
   const log = new LogFile(applicationPaths(layout, id).logs, Infinity);
   log.remark(`a run begins as process ${child.pid}, user ${user.name}`);
   const code = await ended;
-  await endLeftovers(join(layout.sealift, "runs", "none"), own, group && { kind: "group", group });
-  await group?.remove();
+  if (group === undefined) await endLeftovers(join(layout.sealift, "runs", "none"), own, undefined);
+  // No other user leaves a group of root: nobody else has to be looked for.
+  else if ((await group.end(GONE_LIMIT_MS)).length === 0) await group.remove();
   reaper.stdin!.end("over\n");
   log.remark(`the run as process ${child.pid} ended with exit code ${code}`);
   await new Promise<void>((resolve) => log.end(resolve));

@@ -1,5 +1,7 @@
-import { addressNames, type Application } from "../contract/files/application.ts";
-import { type ApplicationGrant, grantOf } from "../contract/files/applications.ts";
+import { addressNames } from "../contract/files/address-variables.ts";
+import type { Application } from "../contract/files/application.ts";
+import type { ApplicationGrant } from "../contract/files/applications.ts";
+import { grantOf } from "../contract/files/granted.ts";
 import type { Addresses } from "../contract/files/launch.ts";
 import type { AppLimits } from "../contract/files/limit-forms.ts";
 import { type InstalledApplication, readGrants, readInstalled } from "../releases/applications.ts";

@@ -8,6 +8,7 @@ import type { TargetName } from "../contract/target.ts";
 import { ifThere, namesIn, statsOf } from "../support/files.ts";
 import type { RotatedLog } from "../support/rotated-log.ts";
 import type { Item, Layout } from "./layout.ts";
+import { recalledYaml } from "./recalled-yaml.ts";
 
 /** Paths of one application of a project root. */
 export interface ApplicationPaths {
@@ -45,14 +46,16 @@ export const serveFolder = ({ sealift }: Layout): string => join(sealift, APPLIC
 export const SERVE_SOCKET = "serve.sock";
 
 /** Reads the operator's grants; undefined without the file. @throws UsageError `config_invalid` */
-export async function readGrants({ root }: Layout): Promise<ApplicationsFile | undefined> {
-  const file = join(root, APPLICATIONS_FILE);
+export async function readGrants(layout: Layout): Promise<ApplicationsFile | undefined> {
+  const file = join(layout.root, APPLICATIONS_FILE);
   if ((await statsOf(file)) === undefined) return undefined;
-  const [{ readYamlFile }, { applicationsFile }] = await Promise.all([
-    import("../support/yaml-file.ts"),
-    import("../contract/files/applications.ts"),
-  ]);
-  return readYamlFile(file, applicationsFile);
+  return recalledYaml(layout, file, "grants", async (text) => {
+    const [{ parseForeignYaml, readYamlFile }, { applicationsFile }] = await Promise.all([
+      import("../support/yaml-file.ts"),
+      import("../contract/files/applications.ts"),
+    ]);
+    return text === undefined ? readYamlFile(file, applicationsFile) : parseForeignYaml(text, applicationsFile, file);
+  });
 }
 
 /** Lists the applications that a project root has installed or grants, sorted. @throws UsageError `config_invalid` */
@@ -77,13 +80,16 @@ export interface InstalledApplication {
 export async function readInstalled(layout: Layout, id: string): Promise<InstalledApplication | undefined> {
   const folder = await ifThere(realpath(applicationPaths(layout, id).link));
   if (folder === undefined) return undefined;
-  const [{ readYamlFile }, { application }] = await Promise.all([
-    import("../support/yaml-file.ts"),
-    import("../contract/files/application.ts"),
-  ]);
-  const app = await readYamlFile(join(folder, APPLICATION_FILE), application, (message, faults) =>
-    deploymentError("release_damaged", message, { faults, hint: "Deploy it again." }),
-  );
+  const file = join(folder, APPLICATION_FILE);
+  const app = await recalledYaml(layout, file, `app-${id}`, async (text) => {
+    const [{ parseForeignYaml, readYamlFile }, { application }] = await Promise.all([
+      import("../support/yaml-file.ts"),
+      import("../contract/files/application.ts"),
+    ]);
+    const fail = (message: string, faults: string[]) =>
+      deploymentError("release_damaged", message, { faults, hint: "Deploy it again." });
+    return text === undefined ? readYamlFile(file, application, fail) : parseForeignYaml(text, application, file, fail);
+  });
   const release = dirname(dirname(folder));
   return { app, folder, target: basename(dirname(release)) as TargetName, release: basename(release) };
 }

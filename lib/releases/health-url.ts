@@ -1,6 +1,8 @@
 import { deploymentError } from "../contract/errors.ts";
-import { type Application, healthSocket } from "../contract/files/application.ts";
-import { type ApplicationsFile, hostAndPort } from "../contract/files/applications.ts";
+import { healthSocket } from "../contract/files/address-variables.ts";
+import type { Application } from "../contract/files/application.ts";
+import type { ApplicationsFile } from "../contract/files/applications.ts";
+import { hostAndPort } from "../contract/files/socket-address.ts";
 import { askedHost } from "../support/network/is-answered.ts";
 
 /** Returns the URL that answers for an application; undefined without a health path. @throws DeploymentError */

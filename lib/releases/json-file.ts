@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type * as z from "zod";
-import { safelyParsed } from "../support/documents/safe-parse.ts";
 import { ifThere, makeFolder, writeFileAtomic } from "../support/files.ts";
 
 /**
@@ -11,7 +10,9 @@ import { ifThere, makeFolder, writeFileAtomic } from "../support/files.ts";
 export async function readJsonFile<T extends z.ZodType>(path: string, schema: T): Promise<z.output<T> | undefined> {
   const text = await ifThere(readFile(path, "utf8"));
   try {
-    return text === undefined ? undefined : safelyParsed(schema, JSON.parse(text)).data;
+    if (text === undefined) return undefined;
+    const { safelyParsed } = await import("../support/documents/safe-parse.ts");
+    return safelyParsed(schema, JSON.parse(text)).data;
   } catch {
     return undefined;
   }

@@ -1,21 +1,31 @@
 import { randomBytes } from "node:crypto";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import * as z from "zod";
 import type { TargetName } from "../contract/target.ts";
 import { namesIn } from "../support/files.ts";
-import { readJsonFile, writeJsonFile } from "./json-file.ts";
+import { writeJsonFile } from "./json-file.ts";
 import type { Layout } from "./layout.ts";
 
 /** Records of programs that people run in the place of an application: their releases are kept meanwhile. */
 
-const run = z.object({
-  target: z.string(),
-  release: z.string(),
-  pid: z.int().positive(),
+interface Run {
+  target: string;
+  release: string;
+  pid: number;
   /** Start of the process: a later one with its number has another. */
-  start: z.string(),
-});
+  start: string;
+}
+
+/** Reads a record; undefined for what is none. No schema is loaded for it: somebody waits for a run. */
+async function readRun(file: string): Promise<Run | undefined> {
+  try {
+    const run = JSON.parse(await readFile(file, "utf8")) as Partial<Record<keyof Run, unknown>> | null;
+    const texts = [run?.target, run?.release, run?.start].every((text) => typeof text === "string");
+    return texts && Number.isInteger(run?.pid) ? (run as Run) : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 /** Folder of the records in a project root. */
 const runsFolder = ({ sealift }: Layout): string => join(sealift, "runs");
@@ -33,7 +43,7 @@ export async function releasesRunIn(layout: Layout, target: TargetName): Promise
   const found = new Set<string>();
   for (const name of await namesIn(runsFolder(layout))) {
     const file = join(runsFolder(layout), name);
-    const record = await readJsonFile(file, run);
+    const record = await readRun(file);
     if (record === undefined) continue;
     const lives = record.start === ((await startOf(record.pid)) ?? "none");
     if (lives && record.target === target) found.add(record.release);

@@ -1,5 +1,5 @@
 import { usageError } from "../contract/errors.ts";
-import { addressNames } from "../contract/files/application.ts";
+import { addressNames } from "../contract/files/address-variables.ts";
 import { APPLICATION_FILE } from "../contract/files/application-names.ts";
 import { closestTo } from "../support/suggestion.ts";
 import { findUser } from "../support/users.ts";

@@ -27,6 +27,8 @@ export async function findUser(name: string, root = "/"): Promise<MachineUser | 
 
 /** Returns the line of `passwd` of a user. getent ends with 2 for one that is not there. */
 async function entryOf(name: string): Promise<string | undefined> {
+  const inFile = (await looksThereFirst()) ? await lineOf(name, "/") : undefined;
+  if (inFile !== undefined) return inFile;
   try {
     return (await run("getent", ["passwd", name], { timeout: 10_000 })).stdout.trim();
   } catch (error) {
@@ -34,6 +36,10 @@ async function entryOf(name: string): Promise<string | undefined> {
     return lineOf(name, "/");
   }
 }
+
+/** True where the machine looks for users in its own file before anywhere else (nsswitch.conf(5)). */
+const looksThereFirst = async (): Promise<boolean> =>
+  /^\s*passwd:\s*files\b/m.test(await readFile("/etc/nsswitch.conf", "utf8").catch(() => ""));
 
 async function lineOf(name: string, root: string): Promise<string | undefined> {
   const users = await readFile(join(root, "etc/passwd"), "utf8").catch(() => "");

@@ -1,9 +1,14 @@
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import t, { type Test } from "tap";
 import { SMALL_HEAP } from "../../bin/launch.ts";
+import { ApplicationRoot } from "../support/host/application-root.ts";
+
+/** Most modules that `app run` may load before what it runs. */
+const RUN_MODULES = 48;
 
 const LAUNCH = new URL("../../bin/launch.ts", import.meta.url).href;
 const DIST = fileURLToPath(new URL("../../dist", import.meta.url));
@@ -84,6 +89,34 @@ t.test("a deployment without applications loads neither their schemas nor a read
     modules.filter((url) => /\/node_modules\/yaml\/|\/semver\/ranges\/|\/contract\/files\/applications?\.ts/.test(url)),
     [],
   );
+});
+
+t.test("`app run` loads little before the program that it runs, and says the same in every form", async (t) => {
+  const root = await ApplicationRoot.make(t);
+  await root.install("web", { app: { environment: { values: { LEVEL: "low" } } }, files: { "server.js": "" } });
+  await root.grant({ web: {} });
+  mkdirSync(join(root.layout.sealift, "apps"), { mode: 0o700, recursive: true });
+  const words = ["app", "run", "web", "--project-root", root.layout.root, "--", "sh", "-c", "echo $LEVEL; exit 3"];
+  await modulesOf(t, "sealift", ...words);
+  const modules = (await modulesOf(t, "sealift", ...words)).filter((url) => url.startsWith("file:"));
+  t.ok(modules.some((url) => url.endsWith("/lib/apps/run.ts")));
+  t.same(
+    modules.filter((url) => /\/node_modules\/|\/commands\/shell\/|\/lib\/options\/|application\.ts/.test(url)),
+    [],
+    "no schema, reader of YAML or other command",
+  );
+  t.ok(modules.length <= RUN_MODULES, `${modules.length} modules: each costs a third of a millisecond`);
+  const source = fileURLToPath(new URL("../../bin/sealift.ts", import.meta.url));
+  const forms: [string[], object][] = [
+    [words, {}],
+    [words, { SEALIFT_VERBOSE: "1" }],
+    [words.with(3, `--project-root=${root.layout.root}`).toSpliced(4, 1), {}],
+    [words.toSpliced(3, 2), { SEALIFT_PROJECT_ROOT: root.layout.root }],
+  ];
+  for (const [line, env] of forms) {
+    const run = promisify(execFile)(process.execPath, [source, ...line], { env: { PATH: process.env.PATH, ...env } });
+    t.match(await run.catch((error: unknown) => error), { code: 3, stdout: "low\n" }, line.join(" "));
+  }
 });
 
 t.test("a program starts with its flags of Node, and tells its help without starting twice", async (t) => {

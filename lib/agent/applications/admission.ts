@@ -1,8 +1,10 @@
 import { deploymentError } from "../../contract/errors.ts";
-import { addressNames, type Application } from "../../contract/files/application.ts";
+import { addressNames } from "../../contract/files/address-variables.ts";
+import type { Application } from "../../contract/files/application.ts";
 import { APPLICATIONS_FILE } from "../../contract/files/application-names.ts";
-import { type ApplicationsFile, hostAndPort } from "../../contract/files/applications.ts";
+import type { ApplicationsFile } from "../../contract/files/applications.ts";
 import { beyond } from "../../contract/files/limit-forms.ts";
+import { hostAndPort } from "../../contract/files/socket-address.ts";
 import { readGrants } from "../../releases/applications.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { stoppedSince } from "../../releases/stopped.ts";

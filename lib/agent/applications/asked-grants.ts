@@ -1,10 +1,12 @@
 import { createServer } from "node:net";
 import { basename, dirname, join, resolve } from "node:path";
 import { usageError } from "../../contract/errors.ts";
-import { addressNames, type Application, application } from "../../contract/files/application.ts";
+import { addressNames } from "../../contract/files/address-variables.ts";
+import { type Application, application } from "../../contract/files/application.ts";
 import { APPLICATION_FILE, APPLICATIONS_FOLDER } from "../../contract/files/application-names.ts";
-import { type ApplicationGrant, type ApplicationsFile, hostAndPort } from "../../contract/files/applications.ts";
+import type { ApplicationGrant, ApplicationsFile } from "../../contract/files/applications.ts";
 import { type AppLimits, beyond, LIMIT_NAMES } from "../../contract/files/limit-forms.ts";
+import { hostAndPort } from "../../contract/files/socket-address.ts";
 import { pluginId } from "../../contract/identifiers.ts";
 import type { StatedGrant } from "../../releases/write-grant.ts";
 import { namesIn, statsOf } from "../../support/files.ts";

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { deploymentError } from "../../contract/errors.ts";
-import { grantOf } from "../../contract/files/applications.ts";
+import { grantOf } from "../../contract/files/granted.ts";
 import { readGrants, readInstalled } from "../../releases/applications.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { runUnit, serviceLines } from "../../support/systemd/run-unit.ts";

@@ -1,5 +1,5 @@
 import { asSealiftError } from "../../contract/errors.ts";
-import { grantOf } from "../../contract/files/applications.ts";
+import { grantOf } from "../../contract/files/granted.ts";
 import { readGrants } from "../../releases/applications.ts";
 import { isApplication, type Layout } from "../../releases/layout.ts";
 import { unitKey } from "../../releases/names.ts";

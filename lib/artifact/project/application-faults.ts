@@ -1,6 +1,7 @@
 import { posix } from "node:path";
 import { addressVariables, unknownVariables } from "../../contract/files/address-variables.ts";
-import { addressNames, type Application } from "../../contract/files/application.ts";
+import { addressNames } from "../../contract/files/address-variables.ts";
+import type { Application } from "../../contract/files/application.ts";
 import { HOST_FOLDER, SETTINGS_TEMPLATE } from "../../contract/files/application-names.ts";
 
 /** Kind of a member of an application's folder; undefined where there is none. */

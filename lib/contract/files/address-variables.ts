@@ -1,3 +1,15 @@
+import type { Application } from "./application.ts";
+
+/** Returns the names of all addresses of an application, those of handed-over sockets first. */
+export const addressNames = ({ listen, ports }: Pick<Application, "listen" | "ports">): string[] => [
+  ...listen,
+  ...ports,
+];
+
+/** Returns the name of the address that answers an application's health path; undefined without such a path. */
+export const healthSocket = (app: Application): string | undefined =>
+  app.health.http === undefined ? undefined : (app.health.port ?? addressNames(app)[0]);
+
 /** Ends of the variables of each address of an application: the first has `PORT` and `HOST`, too. */
 export const variableEnds = (names: readonly string[]): [name: string, end: string][] =>
   names.flatMap((name, index) => {

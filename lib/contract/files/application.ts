@@ -1,5 +1,6 @@
 import validRange from "semver/ranges/valid.js";
 import * as z from "zod";
+import { addressNames } from "./address-variables.ts";
 import { appLimits } from "./app-limits.ts";
 import { kindFaults, kindKeys } from "./application-kinds.ts";
 import { dataFolder, pathInside, PLAIN_LINE } from "./application-paths.ts";
@@ -102,13 +103,3 @@ export const application = z
     for (const [key, message] of kindFaults(app)) fault([key], message);
   });
 export type Application = z.output<typeof application>;
-
-/** Returns the names of all addresses of an application, those of handed-over sockets first. */
-export const addressNames = ({ listen, ports }: Pick<Application, "listen" | "ports">): string[] => [
-  ...listen,
-  ...ports,
-];
-
-/** Returns the name of the address that answers an application's health path; undefined without such a path. */
-export const healthSocket = (app: Application): string | undefined =>
-  app.health.http === undefined ? undefined : (app.health.port ?? addressNames(app)[0]);

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { pluginId } from "../identifiers.ts";
 import { appLimits } from "./app-limits.ts";
 import { socketName } from "./application.ts";
-import { canonicalAddress } from "./socket-address.ts";
+import { canonicalAddress, hostAndPort } from "./socket-address.ts";
 
 const NO_ADDRESS = "must be a port from 1 to 65535, or an address such as 127.0.0.1:3000 or [::1]:3000";
 
@@ -81,27 +81,6 @@ export const applicationsFile = z
   });
 export type ApplicationsFile = z.output<typeof applicationsFile>;
 export type ApplicationGrant = z.output<typeof grant>;
-
-/**
- * Returns the grant by which an application runs: one that is of another one runs as that one's user.
- *
- * @returns undefined where it, or the one that it is of, is not granted
- */
-export function grantOf(
-  applications: ApplicationsFile["applications"] | undefined,
-  id: string,
-): ApplicationGrant | undefined {
-  const own = applications?.[id];
-  if (own?.of === undefined) return own;
-  const base = applications?.[own.of];
-  return base && { ...own, user: base.user, same_user: base.same_user, alone: base.alone };
-}
-
-/** Returns host and port of an address in `applications.yaml`, without the brackets of IPv6. */
-export function hostAndPort(at: string): { host: string; port: number } {
-  const colon = at.lastIndexOf(":");
-  return { host: at.slice(0, colon).replace(/^\[|\]$/g, ""), port: Number(at.slice(colon + 1)) };
-}
 
 /** Addresses by which a program listens on all of its kind. `::` takes IPv4, too, unless the host says otherwise. */
 const EVERY: Readonly<Record<string, (host: string) => boolean>> = {

@@ -1,5 +1,5 @@
 import { variableEnds } from "./address-variables.ts";
-import { hostAndPort } from "./applications.ts";
+import { hostAndPort } from "./socket-address.ts";
 
 /**
  * Properties of every program of an application. Units of systemd and `sealift app serve` are two ways to write them

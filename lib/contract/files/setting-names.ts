@@ -2,11 +2,7 @@ import * as z from "zod";
 import { envName } from "../identifiers.ts";
 import { PLAIN_LINE } from "./application-paths.ts";
 import { environmentNames } from "./manifest.ts";
-
-/** Names that shells keep for themselves: setting them would end the shell. */
-export const OF_THE_SHELL: ReadonlySet<string> = new Set([
-  ...["BASHOPTS", "EUID", "GROUPS", "IFS", "LINENO", "OPTIND", "PPID", "SHELLOPTS", "UID", "_"],
-]);
+import { OF_THE_SHELL } from "./shell-names.ts";
 
 /** Names that the launch gives itself: a default of a version would count nowhere. */
 const OF_THE_LAUNCH = new Set(["PATH", "NODE_ENV", "HOME", "USER", "LOGNAME", "SHELL"]);

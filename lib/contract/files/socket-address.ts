@@ -17,3 +17,9 @@ export function canonicalAddress(text: string): string | undefined {
   const bytes = [high, low].flatMap((part) => [parseInt(part, 16) >> 8, parseInt(part, 16) & 255]);
   return `${bytes.join(".")}:${port}`;
 }
+
+/** Returns host and port of an address in `applications.yaml`, without the brackets of IPv6. */
+export function hostAndPort(at: string): { host: string; port: number } {
+  const colon = at.lastIndexOf(":");
+  return { host: at.slice(0, colon).replace(/^\[|\]$/g, ""), port: Number(at.slice(colon + 1)) };
+}

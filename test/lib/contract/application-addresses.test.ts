@@ -1,6 +1,7 @@
 // Holds: which addresses app.yaml names (lib/contract/files/application.ts)
 import t from "tap";
-import { addressNames, application, healthSocket } from "../../../lib/contract/files/application.ts";
+import { addressNames, healthSocket } from "../../../lib/contract/files/address-variables.ts";
+import { application } from "../../../lib/contract/files/application.ts";
 
 const command = ["node", "server.js"];
 const faultsOf = (value: object): string[] =>
