@@ -5,6 +5,8 @@ const LIMIT = 1500;
 
 /** Reasons why folders of `lib` are larger than that. */
 const REASONS: Readonly<Record<string, string>> = {
+  "contract/files": "the formats of files, a file each: plans, manifests, applications, settings",
+  "contract/surfaces": "the wire: each surface with its requests, answers and codes",
   contract: "codes, errors, blame, audit actions, and what no single surface owns",
   "hub/access": "who may do what: keys, sessions, people, and what each key hands on",
   "hub/features/rollouts":
@@ -16,6 +18,7 @@ const REASONS: Readonly<Record<string, string>> = {
   "agent/deployment": "deploy, roll back, remove and preview: one file for each step",
   "agent/watch": "the loop of a target, its state, events and control",
   "agent/sources": "where versions come from, and whose signatures count",
+  "agent/supervisors": "who runs units: systemd, docker, the runtime and `app serve`, and how each is asked",
   "artifact/tree": "lists of files, and reading and writing them",
   "artifact/project": "sealing and opening, with the strict tar reader",
   "artifact/delta": "making and completing, with the sealed index",

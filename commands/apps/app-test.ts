@@ -101,7 +101,7 @@ function lineOf(event: AppTestEvent, sizeText: (bytes: number) => string): strin
       return line("started", `as process ${event.pid}, user ${event.user}${addresses.join("")}`);
     }
     case "trial.answered":
-      return line("answered", `GET ${event.url} after ${inSeconds(event.duration_ms)}`);
+      return line("answered", `${answererOf(event.url)} after ${inSeconds(event.duration_ms)}`);
     case "trial.listens":
       return line("listens", `on ${event.message}`);
     case "trial.stayed_up":
@@ -114,3 +114,5 @@ function lineOf(event: AppTestEvent, sizeText: (bytes: number) => string): strin
 }
 
 const inSeconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
+
+const answererOf = (url: string | null): string => (url === null ? "health.command" : `GET ${url}`);

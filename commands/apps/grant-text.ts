@@ -14,6 +14,7 @@ export function grantLines(
   if (given.length > 0) say("addresses", given.join(", "));
   if (limits !== undefined && limitsText(limits) !== "") say("limits", limitsText(limits));
   if (app.migrate !== undefined) say("migrates", app.migrate.join(" "));
+  if (app.health.command !== undefined) say("asks", app.health.command.join(" "));
   if (app.data !== undefined) say("data", app.data);
   const { required, optional } = app.environment;
   if (required.length > 0) say("needs", `the settings ${required.join(", ")}`);

@@ -6,6 +6,7 @@ import { type Listening, listeningOf } from "../../lib/apps/listening.ts";
 import { ManagedApplication } from "../../lib/apps/managed-application.ts";
 import { controlGroups } from "../../lib/apps/serve.ts";
 import { ServeFault } from "../../lib/apps/serve-fault.ts";
+import { ServedChecks } from "../../lib/apps/served-checks.ts";
 import { deploymentError, type SealiftError, usageError } from "../../lib/contract/errors.ts";
 import type { Application } from "../../lib/contract/files/application.ts";
 import { isJob } from "../../lib/contract/files/application-kinds.ts";
@@ -36,7 +37,13 @@ export async function runTrial(
     if (event.event === "application.migrated") emit({ event: "trial.migrated", duration_ms: event.duration_ms });
     if (event.event === "application.stopped") killed = event.killed;
   };
-  const managed = new ManagedApplication(layout, id, hear, await controlGroups(layout));
+  const found = await controlGroups(layout);
+  const managed = new ManagedApplication(layout, id, hear, found);
+  const checks = new ServedChecks(
+    layout,
+    () => found,
+    () => managed,
+  );
   const interrupt = (): void => void managed.close();
   signal.addEventListener("abort", interrupt, { once: true });
   try {
@@ -47,7 +54,8 @@ export async function runTrial(
     });
     const { pid, user, addresses } = managed.status;
     if (pid !== null) emit({ event: "trial.started", pid, user, addresses });
-    await mustSettle(managed, app, healthUrl(grants, id, app), emit, signal);
+    const byCommand = app.health.command === undefined ? undefined : () => checks.ask(id, true);
+    await mustSettle(managed, app, byCommand ?? healthUrl(grants, id, app), emit, signal);
     if (pid !== null)
       for (const notice of noticesOf(await listeningOf(pid), addresses)) emit({ event: "trial.listens", ...notice });
     const asked = performance.now();
@@ -60,6 +68,7 @@ export async function runTrial(
     emit({ event: "trial.stopped", signal: name, duration_ms: Math.round(performance.now() - asked) });
   } finally {
     signal.removeEventListener("abort", interrupt);
+    await checks.end();
     await managed.close();
   }
 }
@@ -84,17 +93,20 @@ function noticesOf(
 async function mustSettle(
   managed: ManagedApplication,
   app: Application,
-  url: URL | undefined,
+  asked: URL | (() => Promise<string | null>) | undefined,
   emit: (event: AppTestEvent) => void,
   signal: AbortSignal,
 ): Promise<void> {
   const started = performance.now();
   let answered = started;
-  const ask = async (asked: URL, limitMs?: number): Promise<string | undefined> => {
-    const fault = await probe(asked, signal, limitMs);
+  const ask = async (limitMs?: number): Promise<string | undefined> => {
+    const fault = asked instanceof URL ? await probe(asked, signal, limitMs) : ((await asked!()) ?? undefined);
     if (fault === undefined && answered === started) {
       answered = performance.now();
-      emit({ event: "trial.answered", url: asked.href, duration_ms: Math.round(answered - started) });
+      emit({
+        ...{ event: "trial.answered", url: asked instanceof URL ? asked.href : null },
+        duration_ms: Math.round(answered - started),
+      });
     }
     return fault;
   };
@@ -103,7 +115,8 @@ async function mustSettle(
       const { state, error, restarts } = managed.status;
       return state === "running" ? { restarts } : { fault: error ?? `it is ${state}`, restarts };
     },
-    ask: url && ((limitMs) => ask(url, limitMs)),
+    ask: asked && ask,
+    isCostly: typeof asked === "function",
     withinMs: app.health.within * 1000,
     staysUpMs: app.health.stays_up * 1000,
     signal,

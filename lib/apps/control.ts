@@ -13,6 +13,8 @@ import { ServeFault } from "./serve-fault.ts";
 /** Applications, as the surface shows and commands them. */
 export interface Controlled {
   statuses(): Promise<ApplicationStatus[]>;
+  /** Asks by its health command whether it works. @param isFresh waits for an answer of now @returns why not */
+  health(id: string, isFresh: boolean): Promise<string | null>;
   /** Resolves when it is done. @throws ServeFault */
   act(id: string, verb: ApplicationVerb): Promise<ApplicationStatus>;
 }
@@ -82,6 +84,9 @@ async function route(controlled: Controlled, { method, url = "" }: IncomingMessa
   const [id = "", verb = ""] = url.startsWith(`${APP_SERVE_PATHS.status}/`)
     ? url.slice(APP_SERVE_PATHS.status.length + 1).split("/")
     : [];
+  const isHealth = APP_SERVE_PATHS.health(id) === url && pluginId.safeParse(id).success;
+  if (isHealth && (method === "GET" || method === "POST"))
+    return { fault: await controlled.health(id, method === "POST") };
   const known = APPLICATION_VERBS.find((one) => APP_SERVE_PATHS.act(id, one) === url && one === verb);
   if (method !== "POST" || known === undefined || !pluginId.safeParse(id).success)
     throw new ServeFault("not_found", `There is no route ${method} ${url.slice(0, 200)}.`);

@@ -39,8 +39,8 @@ export type AppTestEvent =
   | { event: "trial.packed"; id: string; files: number; bytes: number }
   | { event: "trial.migrated"; duration_ms: number }
   | { event: "trial.started"; pid: number; user: string; addresses: Record<string, string> }
-  /** `health.http` was answered for the first time. */
-  | { event: "trial.answered"; url: string; duration_ms: number }
+  /** `health.http` was answered for the first time, or `health.command` ended well (`url` is null). */
+  | { event: "trial.answered"; url: string | null; duration_ms: number }
   /** It listens otherwise than `app.yaml` says. */
   | { event: "trial.listens"; port: number; message: string }
   /** It went on for `health.stays_up`. */

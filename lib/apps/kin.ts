@@ -35,11 +35,14 @@ export interface Kin {
 export class Families {
   readonly #layout: Layout;
   readonly #known: ReadonlyMap<string, Relative>;
+  readonly #ask: (id: string) => Promise<string | null>;
   #grants: ApplicationsFile["applications"] = {};
 
-  constructor(layout: Layout, known: ReadonlyMap<string, Relative>) {
+  /** @param ask asks by a health command whether an application works: why not, or null */
+  constructor(layout: Layout, known: ReadonlyMap<string, Relative>, ask: (id: string) => Promise<string | null>) {
     this.#layout = layout;
     this.#known = known;
+    this.#ask = ask;
   }
 
   /** Takes over what the operator grants now. */
@@ -69,12 +72,15 @@ export class Families {
   async #works(id: string, base: string, signal: AbortSignal): Promise<void> {
     const [grants, installed] = await Promise.all([readGrants(this.#layout), readInstalled(this.#layout, base)]);
     const url = grants && installed && healthUrl(grants, base, installed.app);
+    const byCommand = installed?.app.health.command !== undefined;
     const limit = performance.now() + (installed?.app.health.within ?? 0) * 1000;
     for (;;) {
       const state = this.#known.get(base)?.status.state ?? "stopped";
       const leftMs = Math.max(LEAST_ANSWER_MS, Math.ceil(limit - performance.now()));
-      const fault = state === "running" ? url && (await probe(url, signal, leftMs)) : `it is ${state}`;
-      if (fault === undefined) return;
+      const answer = async (): Promise<string | null | undefined> =>
+        byCommand ? this.#ask(base) : url && (await probe(url, signal, leftMs));
+      const fault = state === "running" ? await answer() : `it is ${state}`;
+      if (fault === undefined || fault === null) return;
       // Once it is to run again, those that are of it are started, too.
       if (performance.now() >= limit || state === "stopped" || state === "failed" || signal.aborted)
         throw new ServeFault("start_failed", `${id} waits for ${base}, which does not work: ${fault}.`);

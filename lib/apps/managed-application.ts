@@ -22,7 +22,7 @@ export class ManagedApplication implements Relative {
   readonly #layout: Layout;
   readonly #found: FoundMembers;
   readonly #emit: EmitAppServe;
-  readonly #log: LogFile;
+  readonly log: LogFile;
   readonly #launcher: Launcher;
   readonly #pauses = new Pauses();
   readonly #kin: Kin | undefined;
@@ -50,8 +50,8 @@ export class ManagedApplication implements Relative {
     this.#found = found;
     this.#emit = emit;
     this.#kin = kin;
-    this.#log = new LogFile(applicationPaths(layout, id).logs);
-    this.#launcher = new Launcher(layout, id, this.#log);
+    this.log = new LogFile(applicationPaths(layout, id).logs);
+    this.#launcher = new Launcher(layout, id, this.log);
   }
 
   get status(): ApplicationStatus {
@@ -122,7 +122,7 @@ export class ManagedApplication implements Relative {
 
   /** Stops the application for good. Each caller waits for the same end. */
   close(): Promise<void> {
-    return (this.#closed ??= this.stop().then(() => new Promise<void>((resolve) => this.#log.end(resolve))));
+    return (this.#closed ??= this.stop().then(() => new Promise<void>((resolve) => this.log.end(resolve))));
   }
 
   /** Ends the process until `goOn`: the application that this one is of ends, too. */
@@ -179,7 +179,7 @@ export class ManagedApplication implements Relative {
     const { signal, within } = this.#setting!.app.stop;
     const killed = (await running.end(signal, within * 1000)).signal === "SIGKILL";
     await this.#launcher.end();
-    this.#log.remark(killed ? `killed: it did not end within ${within} s of ${signal}` : "stopped");
+    this.log.remark(killed ? `killed: it did not end within ${within} s of ${signal}` : "stopped");
     return killed;
   }
 
@@ -223,7 +223,7 @@ export class ManagedApplication implements Relative {
   }
 
   #tellFailure({ code, message }: ServeFault, restart_ms: number | null): void {
-    this.#log.remark(message);
+    this.log.remark(message);
     this.#emit({ event: "application.failed", id: this.id, code, message, restart_ms });
   }
 
@@ -245,7 +245,7 @@ export class ManagedApplication implements Relative {
     this.#pauses.begin();
     this.#become("running");
     void process.ended.then((ending) => this.#onEnd(process, endingText(ending)));
-    this.#log.remark(`started from the release ${release} as process ${process.pid}`);
+    this.log.remark(`started from the release ${release} as process ${process.pid}`);
     this.#emit({
       ...{ event: "application.started", id: this.id, pid: process.pid, release, user: user.name },
       ...{ same_user: user.ids === undefined, membership: membership.kind },
@@ -263,7 +263,7 @@ export class ManagedApplication implements Relative {
       this.#pauses.ended();
       this.#become("waiting", message);
       const restart_ms = this.#comeBackLater();
-      this.#log.remark(`${message}; it is started again in ${restart_ms / 1000} s`);
+      this.log.remark(`${message}; it is started again in ${restart_ms / 1000} s`);
       this.#emit({ event: "application.ended", id: this.id, message, restart_ms });
     });
   }

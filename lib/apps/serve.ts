@@ -21,6 +21,7 @@ import { endLeftovers, markedApplications, markFile, readMark } from "./leftover
 import { ManagedApplication } from "./managed-application.ts";
 import { GONE_LIMIT_MS } from "./membership.ts";
 import { ServeFault } from "./serve-fault.ts";
+import { ServedChecks } from "./served-checks.ts";
 import { ServedJobs } from "./served-jobs.ts";
 
 /** Applications of a project root, while they run. */
@@ -31,6 +32,7 @@ export class AppServe implements AsyncDisposable {
   readonly #families: Families;
   readonly #held = new AsyncDisposableStack();
   readonly #launcher: ServedJobs;
+  readonly #checks: ServedChecks;
   readonly #ending = new AbortController();
   #schedule: Promise<void> | undefined;
   #isEnding = false;
@@ -39,8 +41,13 @@ export class AppServe implements AsyncDisposable {
   private constructor(layout: Layout, emit: EmitAppServe) {
     this.#layout = layout;
     this.#emit = emit;
-    this.#families = new Families(layout, this.#applications);
+    this.#families = new Families(layout, this.#applications, (id) => this.#checks.ask(id, true));
     this.#launcher = new ServedJobs(layout, () => this.#found);
+    this.#checks = new ServedChecks(
+      layout,
+      () => this.#found,
+      (id) => this.#applications.get(id),
+    );
   }
 
   /**
@@ -73,6 +80,7 @@ export class AppServe implements AsyncDisposable {
       await listenLocally(opened.path(SERVE_SOCKET), {
         statuses: () => Promise.all([...this.#applications.values()].map((application) => application.use())),
         act: (id, verb) => this.act(id, verb),
+        health: (id, isFresh) => this.#checks.ask(id, isFresh),
       }),
     );
     await this.#endOthers(ids);
@@ -159,6 +167,7 @@ export class AppServe implements AsyncDisposable {
     this.#isEnding = true;
     this.#ending.abort();
     await this.#schedule;
+    await this.#checks.end();
     await Promise.all([...this.#applications.values()].map((application) => application.close()));
     await this.#held.disposeAsync();
   }

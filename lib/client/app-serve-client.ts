@@ -4,6 +4,7 @@ import type { Code } from "../contract/codes.ts";
 import { deploymentError, isAbort, SealiftError } from "../contract/errors.ts";
 import {
   APP_SERVE_PATHS,
+  applicationHealth,
   applicationsStatus,
   type ApplicationStatus,
   applicationStatus,
@@ -46,6 +47,12 @@ export const actOnApplication = (
   verb: ApplicationVerb,
   options: AppServeOptions,
 ): Promise<ApplicationStatus> => ask("POST", APP_SERVE_PATHS.act(id, verb), applicationStatus, options);
+
+/** Asks by the health command of an application whether it works. @returns why not; undefined where it does */
+export async function askHealth(id: string, isFresh: boolean, options: AppServeOptions): Promise<string | undefined> {
+  const path = APP_SERVE_PATHS.health(id);
+  return (await ask(isFresh ? "POST" : "GET", path, applicationHealth, options)).fault ?? undefined;
+}
 
 async function ask<T extends z.ZodType>(
   method: "GET" | "POST",

@@ -70,8 +70,8 @@ export async function mayStart(
     throw deploymentError("supervisor_unavailable", `${capital(why)}: the applications' supervisor cannot work.`, {
       hint: "The release is not to blame. Start it: `sealift app serve`, or systemd.",
     });
-  for (const id of apps.keys()) {
-    const { lacks, isOpen = false } = (await supervisor.prospect?.(id, signal)) ?? {};
+  for (const [id, app] of apps) {
+    const { lacks, isOpen = false } = (await supervisor.prospect?.(id, signal, app)) ?? {};
     if (lacks !== undefined) {
       const message = `The host cannot run ${id}: ${lacks}.`;
       return { refusal: { message, faults: [], isLasting: false }, opened, grants };

@@ -5,7 +5,15 @@ import { addressVariables, type WordPart, wordParts } from "../../contract/files
 import { addressNames } from "../../contract/files/address-variables.ts";
 import type { Application } from "../../contract/files/application.ts";
 import { isJob, RUN_SECONDS } from "../../contract/files/application-kinds.ts";
-import { APPLICATIONS_FOLDER, HOST_FOLDER, MIGRATE, RUN, START } from "../../contract/files/application-names.ts";
+import {
+  APPLICATIONS_FOLDER,
+  CHECK,
+  HOST_FOLDER,
+  MIGRATE,
+  RUN,
+  START,
+} from "../../contract/files/application-names.ts";
+import { checkSeconds } from "../../contract/files/health-command.ts";
 import { shellDefaults, shellWord } from "../../support/shell-words.ts";
 import type { Applications } from "./descriptors.ts";
 import { LIMITER, programAt } from "./programs.ts";
@@ -14,7 +22,8 @@ type Words = readonly [string, ...string[]];
 
 /**
  * Writes the programs that start and migrate applications into their folders: `.sealift/start`, or `.sealift/run` of a
- * job, and `.sealift/migrate` where they migrate (docs/contract/application.md#the-launcher).
+ * job, `.sealift/migrate` where they migrate, and `.sealift/check` where a command tells their health
+ * (docs/contract/application.md#the-launcher).
  *
  * @param release folder of the release
  * @param folders in which programs are looked for; default those of hosts
@@ -22,16 +31,17 @@ type Words = readonly [string, ...string[]];
  */
 export async function writeLaunchers(release: string, apps: Applications, folders?: string): Promise<void> {
   for (const [id, app] of apps) {
-    const { command, migrate, of } = app;
+    const { command, migrate, of, health } = app;
     const folder = join(release, APPLICATIONS_FOLDER, id, HOST_FOLDER);
     await mkdir(folder);
-    for (const [name, words] of Object.entries({ [isJob(app) ? RUN : START]: command, [MIGRATE]: migrate }))
-      if (words !== undefined)
-        await writeFile(
-          join(folder, name),
-          await launcherOf(words, app, { folders, of, limit: isJob(app) ? limitOf(app) : [] }),
-          { flag: "wx", mode: 0o755 },
-        );
+    const write = async (name: string, words: Words | undefined, limit: readonly string[] = []): Promise<void> => {
+      if (words === undefined) return;
+      const text = await launcherOf(words, app, { folders, of, limit });
+      await writeFile(join(folder, name), text, { flag: "wx", mode: 0o755 });
+    };
+    await (isJob(app) ? write(RUN, command, limitOf(app)) : write(START, command));
+    await write(MIGRATE, migrate);
+    await write(CHECK, health.command, [LIMITER, "-s", "TERM", "-k", "1", String(checkSeconds(app))]);
   }
 }
 

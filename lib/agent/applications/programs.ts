@@ -11,7 +11,7 @@ import type { Applications } from "./descriptors.ts";
 
 /** Folders in which the programs of applications are looked for, whatever the agent's own PATH. */
 export const PROGRAM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/** Program that ends the run of a job in time. */
+/** Program that ends the run of a job, or of a health command, in time. */
 export const LIMITER = "timeout";
 /** Time limit for a program to state its version, in milliseconds. */
 const VERSION_TIMEOUT_MS = 10_000;
@@ -39,8 +39,9 @@ export async function programAt(name: string, folders = PROGRAM_PATH): Promise<s
 export async function requirePrograms(apps: Applications, signal: AbortSignal, folders = PROGRAM_PATH): Promise<void> {
   const faults: string[] = [];
   for (const [id, app] of apps) {
-    const { command, migrate, needs } = app;
-    const started = [command[0], migrate?.[0], isJob(app) ? LIMITER : undefined].flatMap((name) =>
+    const { command, migrate, health, needs } = app;
+    const isLimited = isJob(app) || health.command !== undefined;
+    const started = [command[0], migrate?.[0], health.command?.[0], isLimited ? LIMITER : undefined].flatMap((name) =>
       name?.includes("/") === false ? [name] : [],
     );
     for (const name of new Set([...started, ...Object.keys(needs)])) {

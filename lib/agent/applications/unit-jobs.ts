@@ -1,21 +1,15 @@
-import { constants } from "node:os";
 import { RUN_SECONDS } from "../../contract/files/application-kinds.ts";
 import { readInstalled } from "../../releases/applications.ts";
 import type { Job, JobLauncher, Outcome } from "../../releases/job-scheduler.ts";
-import { endingOf, type JobRun } from "../../releases/jobs.ts";
+import type { JobRun } from "../../releases/jobs.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { instanceOf } from "../supervisors/application-units.ts";
 import { READY_TIMEOUT_MS, supervise } from "../supervisors/supervisor.ts";
 import { askUnits, systemctl, type SystemdScope } from "../supervisors/systemd-units.ts";
+import { ENDING_PROPERTIES, NOT_TO_START, unitFault } from "../supervisors/unit-ending.ts";
 
 /** Longest time for which a start may wait in systemd's queue, in milliseconds. */
 const QUEUED_MS = 60_000;
-
-/** Properties by which a run is told from the one before it, and how it ended. */
-const PROPERTIES = [
-  ...["InvocationID", "ExecMainCode", "ExecMainStatus"],
-  ...["ExecMainStartTimestampMonotonic", "ExecMainExitTimestampMonotonic"],
-] as const;
 
 /** Runs of jobs as units of systemd, which go on when whoever began them is killed. */
 export class UnitJobs implements JobLauncher {
@@ -39,7 +33,7 @@ export class UnitJobs implements JobLauncher {
 
   async look(id: string, run: JobRun): Promise<Outcome> {
     const found = await this.#show(id);
-    const { ActiveState = "unknown", InvocationID = "", Result = "success", ConditionResult } = found;
+    const { ActiveState = "unknown", InvocationID = "", ConditionResult } = found;
     if (ActiveState === "activating" || ActiveState === "deactivating" || ActiveState === "active") return "runs";
     // A unit whose conditions do not hold begins nothing, and keeps its name.
     if (InvocationID === run.before) {
@@ -48,7 +42,7 @@ export class UnitJobs implements JobLauncher {
       return Date.now() - Date.parse(run.begun) < QUEUED_MS ? "runs" : { fault: "systemd has not started it" };
     }
     const within = (await readInstalled(this.#layout, id).catch(() => undefined))?.app.within ?? RUN_SECONDS;
-    return { fault: faultOf(Result, found, within) };
+    return { fault: unitFault(found, within) };
   }
 
   /** Nobody knows whether a run of an earlier boot was begun: it is not begun twice. */
@@ -56,7 +50,7 @@ export class UnitJobs implements JobLauncher {
 
   async #show(id: string) {
     const unit = await this.#unit(id);
-    const found = await askUnits(this.#scope, [unit], READY_TIMEOUT_MS, undefined, [...PROPERTIES, "ConditionResult"]);
+    const found = await askUnits(this.#scope, [unit], READY_TIMEOUT_MS, undefined, ENDING_PROPERTIES);
     const [properties = {}] = found;
     if (properties.LoadState !== "loaded") throw new Error(`the unit ${unit} is ${properties.LoadState ?? "missing"}`);
     return properties;
@@ -67,21 +61,4 @@ export class UnitJobs implements JobLauncher {
     if (found.instance === undefined) throw new Error(`this root has no units of ${id}`);
     return `sealift-job@${found.instance}.service`;
   }
-}
-
-const NOT_TO_START = "it may not start: applications.yaml does not grant it, or says otherwise";
-
-/** Returns why a unit failed, in words; null where it went well. @param within its time limit, in seconds */
-function faultOf(result: string, found: Partial<Record<(typeof PROPERTIES)[number], string>>, within: number) {
-  if (result === "success") return null;
-  if (result === "exec-condition") return NOT_TO_START;
-  const { ExecMainStatus = "0", ExecMainStartTimestampMonotonic: from = "0" } = found;
-  const durationMs = (Number(found.ExecMainExitTimestampMonotonic ?? "0") - Number(from)) / 1000;
-  const status = Number(ExecMainStatus);
-  if (result === "exit-code")
-    return endingOf({ code: status, durationMs }, within, `it ended with exit code ${status}`);
-  const [name] = Object.entries(constants.signals).find(([, number]) => number === status) ?? [];
-  if (result === "signal")
-    return endingOf({ code: 128 + status, durationMs }, within, `it was ended by ${name ?? status}`);
-  return `systemd says ${result}`;
 }

@@ -1,4 +1,5 @@
 import { deploymentError } from "../../contract/errors.ts";
+import type { Application } from "../../contract/files/application.ts";
 import type { LimitName, Usage } from "../../contract/files/limit-forms.ts";
 import { type MembershipKind, MIGRATION_LIMIT_MS } from "../../contract/surfaces/app-serve.ts";
 import { instancesOf, isOneRoot, rootOfUnit } from "../../support/systemd/app-instance.ts";
@@ -15,8 +16,20 @@ export interface ApplicationRunner {
   restart(id: string, signal?: AbortSignal): Promise<void>;
   /** Restarts it, and goes on trying when its start fails. Default: `restart`. */
   recover?(id: string, signal?: AbortSignal): Promise<void>;
-  prospect?: (id: string, signal?: AbortSignal) => Promise<Prospect>;
+  prospect?: (id: string, signal?: AbortSignal, app?: Application) => Promise<Prospect>;
   sample(id: string, timeoutMs: number, signal?: AbortSignal): Promise<Sample>;
+  /**
+   * Asks by an application's health command whether it works.
+   *
+   * @param seconds time limit of the command
+   * @param isFresh waits for an answer of now; otherwise one of the last minute will do
+   * @returns why not; undefined where it works
+   */
+  askCommand(
+    id: string,
+    asked: { seconds: number; isFresh: boolean },
+    signal?: AbortSignal,
+  ): Promise<string | undefined>;
   /** Describes the process of an application. @throws DeploymentError where nobody can be asked */
   look(id: string, signal?: AbortSignal): Promise<ProcessState>;
 }
@@ -116,11 +129,17 @@ export function applicationUnits(scope: SystemdScope, root: string): Application
 
   return {
     ready: (signal) => answers(systemctl(scope, "list-jobs"), signal),
-    async prospect(id, signal) {
+    async prospect(id, signal, app) {
       const { belongsTo } = await instanceOf(scope, root, id, signal);
       if (belongsTo !== undefined) return { lacks: foreign(id, belongsTo), isOpen: false };
       const { socket, loaded = "missing" } = await look(id, signal);
       const isOpen = socket === "active";
+      if (app?.health.command !== undefined && loaded === "loaded") {
+        const { checkUnit } = await import("./unit-checks.ts");
+        const unit = checkUnit((await instanceOf(scope, root, id, signal)).instance!);
+        const [check] = await askUnits(scope, [unit], READY_TIMEOUT_MS, signal);
+        if (check?.LoadState !== "loaded") return { lacks: `the unit ${unit} is ${check?.LoadState}`, isOpen };
+      }
       return loaded === "loaded" ? { isOpen } : { lacks: `the unit ${serviceOf(id)} is ${loaded}`, isOpen };
     },
     async start(id, signal) {
@@ -138,6 +157,12 @@ export function applicationUnits(scope: SystemdScope, root: string): Application
       await run(signal, "restart", (await unitsOf(id, signal)).service);
     },
     sample: async (id, timeoutMs, signal) => sampleUnit(scope, (await unitsOf(id, signal)).service, timeoutMs, signal),
+    askCommand: async (id, asked, signal) => {
+      const found = await instanceOf(scope, root, id, signal);
+      return found.instance === undefined
+        ? foreign(id, found.belongsTo)
+        : (await import("./unit-checks.ts")).askByUnit(scope, found.instance, asked, signal);
+    },
     async look(id, signal) {
       const more = ["MainPID", "User", "StateChangeTimestamp", ...USAGE_PROPERTIES];
       const [found] = await askUnits(scope, [(await unitsOf(id, signal)).service], READY_TIMEOUT_MS, signal, more);

@@ -1,6 +1,7 @@
 import { SealiftError } from "../../contract/errors.ts";
 import { isJob } from "../../contract/files/application-kinds.ts";
 import type { ApplicationsFile } from "../../contract/files/applications.ts";
+import { checkSeconds } from "../../contract/files/health-command.ts";
 import { type InstalledApplication, readInstalled } from "../../releases/applications.ts";
 import { healthUrl } from "../../releases/health-url.ts";
 import { jobFault, readJob } from "../../releases/jobs.ts";
@@ -33,8 +34,9 @@ export const applicationRunner = ({
  * Supervises the applications of a project root by their ids, through systemd's units or `sealift app serve`. A
  * `restart` is an upgrade: it lets the old process end, migrates and starts the new one, while its sockets stay open.
  *
- * A check is whole: it waits `health.within` for an answer of `health.http` and then `health.stays_up`, of the
- * descriptor that is installed when it begins. Its `timeoutMs` limits each look at the process.
+ * A check is whole: it waits `health.within` for an answer of `health.http` or `health.command` and then
+ * `health.stays_up`, of the descriptor that is installed when it begins. A command is asked at both ends of that. Its
+ * `timeoutMs` limits each look at the process.
  */
 export function applicationSupervisor(options: ApplicationSupervisorOptions): Supervisor {
   const { layout, grants } = options;
@@ -43,9 +45,19 @@ export function applicationSupervisor(options: ApplicationSupervisorOptions): Su
     runner[verb](named(id), signal);
   const recover = runner.recover?.bind(runner) ?? runner.restart.bind(runner);
 
-  const looking = ({ app }: InstalledApplication, id: string, timeoutMs: number, signal?: AbortSignal): Looking => {
+  const looking = (
+    { app }: InstalledApplication,
+    id: string,
+    { timeoutMs, isFresh }: { timeoutMs: number; isFresh: boolean },
+    signal?: AbortSignal,
+  ): Looking => {
+    const sample = () => runner.sample(id, timeoutMs, signal);
+    if (app.health.command !== undefined) {
+      const asked = { seconds: checkSeconds(app), isFresh };
+      return { sample, isCostly: true, ask: () => runner.askCommand(id, asked, signal) };
+    }
     const url = healthUrl(grants, id, app);
-    return { sample: () => runner.sample(id, timeoutMs, signal), ask: url && ((ms) => probe(url, signal, ms)) };
+    return { sample, ask: url && ((ms) => probe(url, signal, ms)) };
   };
 
   return passingStopped(layout, {
@@ -63,7 +75,7 @@ export function applicationSupervisor(options: ApplicationSupervisorOptions): Su
       if (isJob(installed.app)) return undefined;
       const { within, stays_up: staysUp } = installed.app.health;
       const times = { withinMs: within * 1000, staysUpMs: staysUp * 1000 };
-      return settles({ ...looking(installed, id, timeoutMs, signal), ...times, signal });
+      return settles({ ...looking(installed, id, { timeoutMs, isFresh: true }, signal), ...times, signal });
     },
     async look(unit, timeoutMs, signal) {
       const id = named(unit);
@@ -74,7 +86,7 @@ export function applicationSupervisor(options: ApplicationSupervisorOptions): Su
       }
       return installed === undefined
         ? { fault: notInstalled(id), restarts: 0 }
-        : look(looking(installed, id, timeoutMs, signal), installed.app.health.within * 1000);
+        : look(looking(installed, id, { timeoutMs, isFresh: false }, signal), installed.app.health.within * 1000);
     },
   });
 }

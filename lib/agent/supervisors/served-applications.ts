@@ -1,4 +1,4 @@
-import { actOnApplication, askApplications } from "../../client/app-serve-client.ts";
+import { actOnApplication, askApplications, askHealth } from "../../client/app-serve-client.ts";
 import { asSealiftError, deploymentError, SealiftError } from "../../contract/errors.ts";
 import { type ApplicationVerb, MIGRATION_LIMIT_MS } from "../../contract/surfaces/app-serve.ts";
 import { applicationPaths, SERVE_SOCKET, serveFolder } from "../../releases/applications.ts";
@@ -64,6 +64,8 @@ export function servedApplications(layout: Layout): ApplicationRunner {
       const fault = `the application ${id} ${state === "waiting" ? "does not run" : `is ${state}`}${why}`;
       return { fault, restarts, isFirstStart: state === "starting" && restarts === 0 };
     },
+    askCommand: (id, { seconds, isFresh }, signal) =>
+      through((socket) => askHealth(id, isFresh, { socket, timeoutMs: seconds * 1000 + PROGRAM_TIMEOUT_MS, signal })),
     async look(id, signal) {
       const found = await find(id, READY_TIMEOUT_MS, signal);
       if (found === undefined)

@@ -23,6 +23,8 @@ export interface Looking {
    * @returns what is wrong, if anything
    */
   ask?: ((limitMs?: number) => Promise<string | undefined>) | undefined;
+  /** Whether each question starts a program: then it is asked once more at the end, and not all the time. */
+  isCostly?: boolean;
 }
 
 /** Looks at a unit once: its process, and then what answers for it. @param limitMs time limit of an answer */
@@ -47,7 +49,7 @@ export interface Settling extends Looking {
  * @throws DeploymentError `supervisor_unavailable` where whoever runs it was started again meanwhile
  */
 export async function settles(settling: Settling): Promise<string | undefined> {
-  const { ask, withinMs, staysUpMs, signal } = settling;
+  const { ask, isCostly = false, withinMs, staysUpMs, signal } = settling;
   const started = performance.now();
   const sample = async (): Promise<Sample> => {
     const found = await settling.sample();
@@ -83,7 +85,8 @@ export async function settles(settling: Settling): Promise<string | undefined> {
   const end = performance.now() + staysUpMs;
   for (let leftMs = staysUpMs; leftMs > 0; leftMs = end - performance.now()) {
     await pause(Math.min(leftMs, SAMPLE_INTERVAL_MS));
-    const trouble = troubleIn(await look({ sample, ask }, Math.max(withinMs, LEAST_ANSWER_MS)));
+    const asks = !isCostly || leftMs <= SAMPLE_INTERVAL_MS;
+    const trouble = troubleIn(await look({ sample, ...(asks && { ask }) }, Math.max(withinMs, LEAST_ANSWER_MS)));
     if (trouble !== undefined) return trouble;
   }
   return undefined;

@@ -1,4 +1,5 @@
 import { deploymentError, type SealiftError } from "../../contract/errors.ts";
+import type { Application } from "../../contract/files/application.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { childEnvironment, describeFailure, type ProgramResult, runProgram } from "../base/child-program.ts";
 import type { SystemdScope } from "./systemd-units.ts";
@@ -21,8 +22,8 @@ export interface Supervisor {
   recover?(plugin: string | null, signal?: AbortSignal): Promise<void>;
   /** Tells whether an operator keeps a unit stopped: it is neither started nor asked. */
   passes?(plugin: string | null): Promise<boolean>;
-  /** Looks at what the host has for an application that does not run yet. */
-  prospect?(id: string, signal?: AbortSignal): Promise<Prospect>;
+  /** Looks at what the host has for an application that does not run yet. @param app its descriptor to be */
+  prospect?(id: string, signal?: AbortSignal, app?: Application): Promise<Prospect>;
   /** Lists the plugins that are stopped on purpose, where the supervisor knows plugins beyond any plan. */
   idle?(signal?: AbortSignal): Promise<string[]>;
   /**

@@ -35,6 +35,7 @@ type Properties = Partial<
     | "ExecMainStatus"
     | "ExecMainStartTimestampMonotonic"
     | "ExecMainExitTimestampMonotonic"
+    | "ActiveEnterTimestampMonotonic"
     | (typeof USAGE_PROPERTIES)[number],
     string
   >

@@ -19,7 +19,9 @@ export function applicationFaults(app: Application, at: (path: string) => Found,
   const names = addressNames(app);
   const { required, optional, values } = app.environment;
   const settings = [...required, ...optional, ...Object.keys(values)];
-  for (const [key, command] of Object.entries({ command: app.command, migrate: app.migrate })) {
+  for (const [key, command] of Object.entries({
+    ...{ command: app.command, migrate: app.migrate, "health.command": app.health.command },
+  })) {
     for (const name of unknownVariables(command?.slice(1) ?? [], addressVariables(names), settings))
       faults.push(
         `${key}: $${name} is the variable of no name in listen or ports${names.length === 0 ? "" : ` (${names.join(", ")})`}`,

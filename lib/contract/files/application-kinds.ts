@@ -41,7 +41,7 @@ export interface Kinds {
 interface Others extends Kinds {
   listen: readonly string[];
   ports: readonly string[];
-  health: { http?: string | undefined; port?: string | undefined };
+  health: { http?: string | undefined; command?: readonly string[] | undefined; port?: string | undefined };
   migrate?: unknown;
   data?: unknown;
   environment: { required: readonly string[]; optional: readonly string[] };
@@ -72,7 +72,7 @@ export function kindFaults(app: Others): [key: string, message: string][] {
   for (const [key, has] of Object.entries({
     listen: listen.length > 0,
     ports: ports.length > 0,
-    health: health.http !== undefined || health.port !== undefined,
+    health: health.http !== undefined || health.command !== undefined || health.port !== undefined,
     migrate: app.migrate !== undefined,
   }))
     if (has) faults.push([key, "is for a program that runs all the time, and a schedule makes it a job"]);

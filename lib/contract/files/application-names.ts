@@ -17,6 +17,8 @@ export const START = "start";
 export const MIGRATE = "migrate";
 /** Program there that runs a job once. No unit of a program that runs all the time starts it. */
 export const RUN = "run";
+/** Program there that tells by its exit code whether the application works. */
+export const CHECK = "check";
 
 /** Folder of a project root with an empty file for each application that an operator has stopped. */
 export const STOPPED_FOLDER = ".sealift/state/stopped";

@@ -44,6 +44,8 @@ const health = z.strictObject({
     .max(1024)
     .regex(/^\/[\x21-\x7e]*$/, "must be a path that begins with /, not a URL: the host asks 127.0.0.1")
     .optional(),
+  /** Program that ends with 0 when the application works, in place of `http`: for workers (since 0.3.0). */
+  command: command.optional(),
   /** Address that answers, by its name in `listen` or `ports`. Default: the only one. */
   port: socketName.optional(),
   /** Time until the first healthy answer, in seconds. */
@@ -98,6 +100,8 @@ export const application = z
     if (twice !== undefined) fault(["listen"], `names ${twice}, which it or ports names, too`);
     if (port !== undefined && !names.includes(port))
       fault(["health", "port"], `is ${port}, which neither listen nor ports names`);
+    if (http !== undefined && app.health.command !== undefined)
+      fault(["health", "command"], "is another way to ask than http: keep one of them");
     if (http !== undefined && port === undefined && names.length !== 1)
       fault(["health", "port"], "must name the address of listen or ports that answers");
     for (const [key, message] of kindFaults(app)) fault([key], message);

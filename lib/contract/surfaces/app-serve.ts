@@ -66,7 +66,12 @@ export const appServeError = z.looseObject({ error: z.looseObject({ code: z.stri
 export const APPLICATION_VERBS = ["start", "stop", "restart", "recover"] as const;
 export type ApplicationVerb = (typeof APPLICATION_VERBS)[number];
 
+/** Answer of `health.command` of an application: why it does not work, or null (since 0.3.0). */
+export const applicationHealth = z.looseObject({ fault: z.string().nullable() });
+
 export const APP_SERVE_PATHS = {
+  /** GET looks at the last answer, POST asks for one of now. */
+  health: (id: string) => `/v1/applications/${id}/health`,
   status: "/v1/applications",
   act: (id: string, verb: ApplicationVerb) => `/v1/applications/${id}/${verb}`,
 };

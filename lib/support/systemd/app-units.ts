@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { usageError } from "../../contract/errors.ts";
-import { HOST_FOLDER, RUN, START, STOPPED_FOLDER } from "../../contract/files/application-names.ts";
+import { CHECK, HOST_FOLDER, RUN, START, STOPPED_FOLDER } from "../../contract/files/application-names.ts";
 import type { AppLimits } from "../../contract/files/limit-forms.ts";
 import { hostAndPort } from "../../contract/files/socket-address.ts";
 import { ifThere, namesIn, statsOf } from "../files.ts";
@@ -84,7 +84,7 @@ export async function planAppUnits(options: AppUnitOptions): Promise<UnitFile[]>
   const texts: [path: string, text: string][] = [
     [`${UNITS}/sealift-app@.service`, await templateText("sealift-app@.service")],
     [dropInOf(instance), dropIn(options)],
-    ...(await jobTexts(options)),
+    ...(await onceTexts(options)),
     ...(socket === undefined ? [] : [[`${unit}.socket`, socketUnit(options, socket)] as [string, string]]),
     [addressesPath(instance), addressesText(options)],
     [`/etc/sysusers.d/sealift-app-${instance}.conf`, users(options)],
@@ -94,23 +94,25 @@ export async function planAppUnits(options: AppUnitOptions): Promise<UnitFile[]>
   return Promise.all(texts.map(([path, text]) => planFile(path, text, { root, projectRoot: options.projectRoot })));
 }
 
-/** Returns the units with which it runs as a job, should a version make one of it. */
-async function jobTexts(options: AppUnitOptions): Promise<[path: string, text: string][]> {
-  const unit = `sealift-job@${options.instance}.service`;
+/** Returns the units with which it runs as a job, and its health command, should a version make or have one. */
+async function onceTexts(options: AppUnitOptions): Promise<[path: string, text: string][]> {
   const path = workingDirectory(options.id, unitPath(options.projectRoot));
-  const dropIn = [
-    "[Unit]",
-    `ConditionPathExists=${path}/${HOST_FOLDER}/${RUN}`,
-    "[Service]",
-    ...placeLines(options),
-    "",
-  ];
+  const texts: [path: string, text: string][] = [];
+  const units: string[] = [];
+  for (const [kind, program] of Object.entries({ job: RUN, check: CHECK })) {
+    const unit = `sealift-${kind}@${options.instance}.service`;
+    const lines = ["[Unit]", `ConditionPathExists=${path}/${HOST_FOLDER}/${program}`, "[Service]"];
+    units.push(unit);
+    texts.push(
+      [`${UNITS}/sealift-${kind}@.service`, await templateText(`sealift-${kind}@.service`)],
+      [`${UNITS}/${unit}.d/sealift.conf`, [...lines, ...placeLines(options), ""].join("\n")],
+    );
+  }
   return [
-    [`${UNITS}/sealift-job@.service`, await templateText("sealift-job@.service")],
-    [`${UNITS}/${unit}.d/sealift.conf`, dropIn.join("\n")],
+    ...texts,
     [`${UNITS}/sealift-jobs.target`, await templateText("sealift-jobs.target")],
     // A unit that another one names stays in memory, and so does how it ended.
-    [`${UNITS}/sealift-jobs.target.d/${options.instance}.conf`, `[Unit]\nAfter=${unit}\n`],
+    [`${UNITS}/sealift-jobs.target.d/${options.instance}.conf`, `[Unit]\nAfter=${units.join(" ")}\n`],
   ];
 }
 
