@@ -23,6 +23,7 @@ import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 import { loadForProduction, terminalOf } from "../shell/output/terminal.ts";
 import { hostLine } from "./host-line.ts";
 import { RootCounts } from "./root-counts.ts";
+import { SettingsCounts } from "./settings-counts.ts";
 
 /** Fleet to show, with its display name. */
 interface Named {
@@ -114,6 +115,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
     const origins = new VersionOrigins(target, hub);
     const versions = new Map<string, number>();
     const roots = new RootCounts();
+    const settings = new SettingsCounts();
     const sums = { hosts: 0, failing: 0, unhealthy: 0, waiting: 0, stale: 0 };
     const now = Date.now();
     for await (const { state, ...host } of this.json ? view.hosts : naturalOrder(view.hosts)) {
@@ -122,6 +124,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
       else {
         sums.hosts++;
         roots.note(host);
+        settings.note(host);
         const running = shownVersion(host);
         versions.set(running, (versions.get(running) ?? 0) + 1);
         if (isFailing(host)) sums.failing++;
@@ -143,11 +146,12 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
       else this.print.line(hostLine(host, stale));
     }
     this.note(sumOf(sums, versions));
-    for (const line of roots.lines()) this.note(line);
+    for (const line of [...roots.lines(), ...settings.lines()]) this.note(line);
     if (!this.json) for (const line of await originLines(versions, origins)) this.note(line);
     return {
       ...{ target: targetText(target), ...sums, versions: Object.fromEntries(versions) },
       ...(roots.all.length > 0 && { roots: roots.all }),
+      ...(settings.all !== undefined && { settings: settings.all }),
       // A reader of changes drops the hosts that a whole answer lacks.
       ...(since !== undefined && { whole: view.whole }),
       cursor: view.mark.cursor ?? null,

@@ -1,5 +1,6 @@
 import type { FleetHost } from "../../lib/client/fleet.ts";
 import type { HostFactIn } from "../../lib/contract/facts/host-shown.ts";
+import { settingsNote } from "../../lib/contract/settings/host-states.ts";
 import {
   lastHeard,
   shownVersion,
@@ -21,7 +22,9 @@ const CELLS: Record<HostFactIn<"line">, (host: FleetHost, stale: boolean) => str
   status: (host, stale) => (stale ? "stale" : reportedText(host)).padEnd(11),
   completed_at: ({ completed_at: time }) => timeText(time ?? "").padEnd(20),
   error_message: (host, stale) =>
-    [(stale ? silenceText(host) : undefined) ?? troubleText(host), stoppedText(host)].filter(Boolean).join("; "),
+    [(stale ? silenceText(host) : undefined) ?? troubleText(host), stoppedText(host), settingsNote(host)]
+      .filter(Boolean)
+      .join("; "),
 };
 
 /** Formats a host as one line, whatever it has put into its report. @param stale whether it was silent for too long */

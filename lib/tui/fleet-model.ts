@@ -1,6 +1,7 @@
 import type { FleetHost } from "../client/fleet.ts";
 import { type HostView, hostView } from "../contract/facts/host-shown.ts";
 import type { FleetAdoption } from "../contract/fleets/adoption.ts";
+import { settingsNote } from "../contract/settings/host-states.ts";
 import {
   isInTrouble,
   isStale,
@@ -20,6 +21,8 @@ export interface HostRow extends HostView {
   status: DeploymentStatus;
   /** Milliseconds since 1970, or 0 if unknown. */
   at: number;
+  /** State of its settings in words; empty where the project has none. */
+  settings: string;
   /** Whether it has been silent for so long that it is counted apart. */
   stale: boolean;
 }
@@ -121,6 +124,7 @@ export class FleetModel {
         error: trouble === "" ? null : this.#shared(printable(trouble).slice(0, ERROR_LENGTH)),
         signer: signer && this.#shared(signer),
         waits,
+        settings: this.#shared(settingsNote(host)),
         stale: isStale(host, this.#staleMs, now),
         unhealthySince,
       };
@@ -238,4 +242,5 @@ const matches = (row: HostRow, search: string): boolean =>
   row.version.toLowerCase().includes(search) ||
   (row.tried !== null && row.tried.toLowerCase().includes(search)) ||
   row.status.includes(search) ||
-  (row.error !== null && row.error.toLowerCase().includes(search));
+  (row.error !== null && row.error.toLowerCase().includes(search)) ||
+  row.settings.toLowerCase().includes(search);

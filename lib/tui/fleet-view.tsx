@@ -181,5 +181,8 @@ const hostCells = (row: HostRow, latest: string | null, now: number) => ({
     row.waits !== undefined || row.stale ? "attention" : STATUS_LOOK[row.status],
   ],
   completed_at: (): LinePart => [row.at === 0 ? "" : moment(row.at, now), "quiet"],
-  error_message: (): LinePart => [hostTrouble(row, (at) => moment(at, now)), "quiet"],
+  error_message: (): LinePart => [
+    [hostTrouble(row, (at) => moment(at, now)), row.settings].filter(Boolean).join("; "),
+    "quiet",
+  ],
 });

@@ -1,6 +1,7 @@
 import type { showProjectHost, showTargetHost } from "../fleets/routes.ts";
 import { labelsText } from "../labels.ts";
 import type { AnswerOf } from "../route.ts";
+import { hostSettingsText } from "../settings/host-states.ts";
 import { isInTrouble, shownVersion, triedVersion, unhealthySince, waitCause } from "../surfaces/host-record.ts";
 import type { HostRecord, ReadHost } from "./host.ts";
 
@@ -23,6 +24,8 @@ export interface HostFact {
   own?: readonly HostPlace[];
   /** Places where it is told with another fact: a failed version, say, beside the running one. */
   within?: readonly HostPlace[];
+  /** Whether its column is left out where no host has it. */
+  isLeftOut?: true;
 }
 
 /** Facts of a host in any answer, and whether it is stale, which its reader decides. */
@@ -56,6 +59,16 @@ export const HOST_FACTS = {
     own: ["host page"],
   },
   root_digest: { within: ["host page"] },
+  settings_number: {
+    title: "Settings",
+    text: hostSettingsText,
+    isLeftOut: true,
+    own: ["csv", "fleet page", "host page"],
+    within: ["line", "row", "details"],
+  },
+  settings_state: { own: ["csv"], within: EVERY_SCREEN },
+  settings_of: { own: ["csv"], within: EVERY_SCREEN },
+  settings_code: { own: ["csv"], within: EVERY_SCREEN },
   started_at: { within: EVERY_SCREEN },
   superseded: { within: EVERY_SCREEN },
   state: { title: "State", own: ["fleet page", "host page"] },
@@ -90,6 +103,8 @@ interface PagePart<Cell> {
   fact: string;
   title: string;
   cell: Cell;
+  /** Whether it is left out where no host has the fact. */
+  isLeftOut: boolean;
 }
 
 /**
@@ -104,9 +119,11 @@ export const partsOf = <Cell>(
 ): PagePart<Cell>[] => {
   const facts = new Map<string, HostFact>(Object.entries(HOST_FACTS));
   return [
-    ...Object.entries(formed).map(([fact, cell]) => ({ fact, title: facts.get(fact)?.title ?? fact, cell })),
-    ...factsIn(place).flatMap(([fact, { title = fact, text }]) =>
-      text === undefined ? [] : [{ fact, title, cell: plain(text) }],
+    ...Object.entries(formed).map(([fact, cell]) => ({
+      ...{ fact, title: facts.get(fact)?.title ?? fact, cell, isLeftOut: false },
+    })),
+    ...factsIn(place).flatMap(([fact, { title = fact, text, isLeftOut = false }]) =>
+      text === undefined ? [] : [{ fact, title, cell: plain(text), isLeftOut }],
     ),
   ];
 };

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { sha256Hex, timestamp } from "../identifiers.ts";
+import { HOST_SETTINGS } from "../settings/host-states.ts";
 import { HOST_STATES } from "../surfaces/host-record.ts";
 import { labels } from "../surfaces/labels.ts";
 import {
@@ -43,6 +44,14 @@ export const keptFacts = {
   /** Version of the trust root that it follows, as of its last poll; so is the next one, the digest of that version. */
   root_version: rootVersion.optional(),
   root_digest: sha256Hex.optional(),
+  /** Number of its newest settings at the hub; omitted for none, and where the project has no settings at all. */
+  settings_number: z.int().min(1).optional(),
+  /** State of its settings; omitted where the project has none at all. */
+  settings_state: z.enum(HOST_SETTINGS).optional(),
+  /** Number of the settings that the host said something of last. */
+  settings_of: z.int().min(1).optional(),
+  /** Code for which it could not use them. */
+  settings_code: z.string().optional(),
 };
 
 /** Facts that the hub adds to a host's last report in fleets. */
@@ -90,6 +99,10 @@ export const readHost = z.looseObject({
   seen_at: z.string().nullish(),
   root_version: z.int().optional().catch(undefined),
   root_digest: z.string().optional().catch(undefined),
+  settings_number: z.int().optional().catch(undefined),
+  settings_state: z.enum(HOST_SETTINGS).optional().catch(undefined),
+  settings_of: z.int().optional().catch(undefined),
+  settings_code: z.string().optional().catch(undefined),
   running_version: z.string().nullish(),
   running_signer: runningSignerField,
   superseded: z.boolean().optional(),

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { sha256Hex } from "../../contract/identifiers.ts";
+import { HOST_SETTINGS } from "../../contract/settings/host-states.ts";
 import { count, json, name, text, time, yes } from "./columns.ts";
 import { type RowOf, table } from "./table.ts";
 
@@ -67,6 +68,11 @@ export const hosts = table(
     /** Version of the trust root that it follows, by its last poll, and the digest of that; null for none. */
     root_version: count.nullable(),
     root_digest: sha256Hex.nullable(),
+    /** Settings of the host, as their feature keeps them; null where the project has none at all. */
+    settings_number: count.nullable(),
+    settings_state: z.enum(HOST_SETTINGS).nullable(),
+    settings_of: count.nullable(),
+    settings_code: text.nullable(),
   },
   {
     key: ["holder", "target", "host_id"],
@@ -80,6 +86,7 @@ export const hosts = table(
       unhealthy_since: null,
       root_version: null,
       root_digest: null,
+      ...{ settings_number: null, settings_state: null, settings_of: null, settings_code: null },
     },
     added: {
       "0002-fleet-lists": {
@@ -99,6 +106,11 @@ export const hosts = table(
         columns: ["root_version", "root_digest"],
         // For the numbers of hosts by version of their trust root.
         indexes: { hosts_root: ["holder", "target", "root_version", "root_digest"] },
+      },
+      "0014-host-settings": {
+        columns: ["settings_number", "settings_state", "settings_of", "settings_code"],
+        // For the numbers of hosts by state of their settings.
+        indexes: { hosts_settings: ["holder", "target", "settings_state"] },
       },
     },
   },

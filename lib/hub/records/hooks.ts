@@ -1,5 +1,6 @@
 import type { ManagedVersion, ProjectContents } from "../../contract/surfaces/keys.ts";
 import type { AuditEntry } from "./audit.ts";
+import type { FleetKey } from "./fleet.ts";
 import type { RollingVersion } from "./latest/gate.ts";
 import type { Locked } from "./locked.ts";
 import type { Queries, Transacted, TransactedIn } from "./port.ts";
@@ -55,6 +56,8 @@ export interface RecordHooks {
   pulse?: string;
   /** Runs for each entry of the audit log, in its transaction. @param now milliseconds since 1970 */
   onAudit?(db: Queries, entry: AuditEntry, now: number): Promise<void>;
+  /** Called with hosts that have entered a view; its row is locked. */
+  onHosts?(transaction: Transacted, view: FleetKey, hostIds: readonly string[]): Promise<void>;
   /** Called with reports as they are stored. @param reports all of one view */
   onReports?(transaction: Transacted, reports: readonly StoredReport[]): Promise<void>;
   /** Adds the feature's facts about versions, by version id, to a list for managers. */

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Insertable, sql } from "kysely";
 import type { FleetKey } from "./fleet.ts";
 import type { HostsTable } from "./fleet-tables.ts";
+import { hooksOf } from "./hooks.ts";
 import { columnsOf, labelRows, labelsOf, type StoredRecord } from "./host-columns.ts";
 import { addLabels, changeLabels, rowsOf } from "./label-rows.ts";
 import type { Queries, Transacted } from "./port.ts";
@@ -94,6 +95,9 @@ export async function storeHosts(
     };
   });
   await changeLabels(transaction, view, changes);
+  const entered = hosts.map(({ host_id: id }) => id).filter((id) => !before.has(id));
+  if (entered.length === 0) return;
+  for (const hooks of hooksOf(transaction)) await hooks.onHosts?.(transaction, view, entered);
 }
 
 /**

@@ -87,6 +87,7 @@ export const fleet = fleetScreen(async ({ api, hub }, request, target) => {
     total <= COUNTED_HOSTS
       ? await api.call(request, fleetCall([routes.showProjectAdoption, routes.showTargetAdoption], target))
       : undefined;
+  const parts = partsFor(shown);
   const here = pagePaths.fleet(kind, slug);
   const query = { version, label, state: filter.state, q: filter.text };
   return (
@@ -117,8 +118,8 @@ export const fleet = fleetScreen(async ({ api, hub }, request, target) => {
             <Table
               label="Hosts"
               empty={<Empty title="No host is like that.">Change the filter, or show all.</Empty>}
-              columns={COLUMNS}
-              rows={shown.map((host) => rowOf(host, pagePaths.host(kind, slug, host.id)))}
+              columns={parts.map(titleOf)}
+              rows={shown.map((host) => rowOf(parts, host, pagePaths.host(kind, slug, host.id)))}
             />
             <Pager to={here} query={query} at={after} next={next} name="after" />
           </Live>
@@ -169,10 +170,17 @@ const PARTS = partsOf<Cell>(
     ({ record }) =>
       text(record),
 );
-const COLUMNS = PARTS.map(({ fact, title }) => (fact in CELLS ? title : ([title, fact] as const)));
 
-function rowOf(host: FleetHost, to: string): Row {
-  const [name, ...cells] = PARTS.map(({ cell }) => cell(host, to));
+type Part = (typeof PARTS)[number];
+
+/** Returns the columns that a list needs: some are left out where no host has the fact. */
+const partsFor = (hosts: readonly FleetHost[]): Part[] =>
+  PARTS.filter(({ isLeftOut, cell }) => !isLeftOut || hosts.some((host) => cell(host, "") !== ""));
+
+const titleOf = ({ fact, title }: Part) => (fact in CELLS ? title : ([title, fact] as const));
+
+function rowOf(parts: readonly Part[], host: FleetHost, to: string): Row {
+  const [name, ...cells] = parts.map(({ cell }) => cell(host, to));
   return [host.id, name, ...cells];
 }
 

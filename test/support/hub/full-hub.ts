@@ -14,7 +14,10 @@ import { publishFiles, report } from "./shown-hub.ts";
 const BY_HAND: ByHand = {
   api_keys: { last_used_at: AT, acts_for: HOSTILE, trusted_by: HOSTILE },
   deleted_projects: { cleared_at: AT },
-  hosts: { root_version: 3, root_digest: "c".repeat(64) },
+  hosts: {
+    ...{ root_version: 3, root_digest: "c".repeat(64) },
+    ...{ settings_number: 3, settings_state: "failed", settings_of: 3, settings_code: "unhealthy" },
+  },
   projects: { approval_by: "owner" },
   versions: { approved_by: "key_admin", approved_at: AT },
 };

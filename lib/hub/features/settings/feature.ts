@@ -1,6 +1,7 @@
 import type { HubFeature } from "../feature.ts";
 import { dropHost, forgetProject, renameHostSettings } from "./records.ts";
 import { settingsRoutes } from "./routes.ts";
+import { showAllAsNone, showSettings } from "./shown.ts";
 import { hostSettings, hostTerms } from "./tables.ts";
 
 /** Settings of hosts, which the hub carries and cannot read; cards of hosts, and what hosts say of their settings. */
@@ -12,8 +13,13 @@ export const settings: HubFeature = {
     if (action === "host.remove") await dropHost(db, { project_id, host_id: facts.host_id });
   },
   // Hosts whose keys stay go on with their settings, and with the operator whom they have pinned.
-  async onTransfer(transaction, { id }, { keepKeys }) {
-    if (!keepKeys) await forgetProject(transaction, id);
+  async onTransfer(transaction, { id, settings_version: version }, { keepKeys }) {
+    if (keepKeys) return;
+    await forgetProject(transaction, id);
+    if (version !== null) await showAllAsNone(transaction, id);
+  },
+  async onHosts(transaction, { holder, target }, hostIds) {
+    if (holder === "") await showSettings(transaction, target, hostIds);
   },
   onDelete: (transaction, { id }) => forgetProject(transaction, id),
   start: () => Promise.resolve({ routes: settingsRoutes }),

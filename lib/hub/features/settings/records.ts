@@ -1,12 +1,12 @@
 import type { Card } from "../../../artifact/sealed/card.ts";
-import { hostFingerprint, type HostPublicKeys } from "../../../artifact/sealed/host-key.ts";
+import { hostFingerprint } from "../../../artifact/sealed/host-key.ts";
 import type { SignedTerms } from "../../../artifact/sealed/terms.ts";
 import type { SettingsUpload } from "../../../contract/settings/records.ts";
-import type { HostCard } from "../../../contract/settings/texts.ts";
 import type { Locked } from "../../records/locked.ts";
 import type { Queries, Transacted, TransactedIn } from "../../records/port.ts";
 import type { Project } from "../../records/projects.ts";
 import { deleteWhere, selectWhere, updateWhere } from "../../records/rows.ts";
+import { keysOfCard, showAllAsNone, showSettings } from "./shown.ts";
 import { type HostSettingsTable, own } from "./tables.ts";
 
 /** Name of a host within a project. */
@@ -20,9 +20,6 @@ const NOTHING = {
   ...{ card: null, terms_digest: null, outcome: null, outcome_at: null },
   ...{ number: null, sealed_to: null, sealed: null, uploaded_at: null, uploaded_by: null },
 };
-
-/** Returns the public keys of a stored card. */
-export const keysOfCard = (card: string): HostPublicKeys => (JSON.parse(card) as { signed: HostCard }).signed;
 
 export const findHostSettings = (db: Queries, named: Named): Promise<HostSettingsTable | undefined> =>
   selectWhere(own(db), "host_settings", named).selectAll().executeTakeFirst();
@@ -73,6 +70,7 @@ export async function storeCard(
     .onConflict((conflict) => conflict.columns(["project_id", "host_id"]).doUpdateSet(columns))
     .execute();
   await dropUnnamedTerms(transaction, project_id);
+  await showSettings(transaction, project_id, [named.host_id]);
   return before === null ? null : hostFingerprint(keysOfCard(before));
 }
 
@@ -103,6 +101,7 @@ export async function storeOutcome(transaction: Transacted, named: Named, outcom
     .values({ ...named, ...NOTHING, ...columns })
     .onConflict((conflict) => conflict.columns(["project_id", "host_id"]).doUpdateSet(columns))
     .execute();
+  await showSettings(transaction, named.project_id, [named.host_id]);
 }
 
 /** Host whose document does not follow the one that the hub has. */
@@ -199,10 +198,12 @@ export async function storeUploads<In>(
     .execute();
   const settings_version = Math.max((version ?? 0) + 1, Math.floor(now / 1000));
   await updateWhere(transaction, "projects", { id: project_id }).set({ settings_version }).execute();
+  if (version === null) await showAllAsNone(transaction, project_id);
+  await showSettings(transaction, project_id, idsOf(documents));
   return settings_version;
 }
 
-/** Forgets the card and the settings of a host. @returns what was there */
+/** Forgets the card and the settings of a host, in a transaction that removes it or shows it. @returns what was there */
 export async function dropHost(db: Queries, named: Named): Promise<HostSettingsTable | undefined> {
   const gone = await deleteWhere(own(db), "host_settings", named).returningAll().executeTakeFirst();
   if (typeof gone?.terms_digest === "string") await dropUnnamedTerms(db, named.project_id);

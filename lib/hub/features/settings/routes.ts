@@ -17,13 +17,13 @@ import {
   dropHost,
   findHostSettings,
   hasCard,
-  keysOfCard,
   type Passed,
   storeCard,
   storeOutcome,
   storeUploads,
   unknownHosts,
 } from "./records.ts";
+import { keysOfCard, showSettings } from "./shown.ts";
 
 /** Most hosts that a message names; fields of the answer name all. */
 const NAMED = 5;
@@ -113,6 +113,7 @@ export function settingsRoutes({ hub }: MountOptions<Records>): readonly Served[
       await audited(hub, request, { principal, projectIds: [project_id] }, async (transaction, tell) => {
         const gone = await dropHost(transaction, { project_id, host_id });
         if (gone === undefined) throw notFound("The hub has no card and no settings of a host of this name.");
+        await showSettings(transaction, project_id, [host_id]);
         await tell({ action: "settings.drop", subject: project_id, facts: { host_id, number: gone.number } });
       });
     }),
