@@ -1,5 +1,5 @@
 import { Command, Option } from "clipanion";
-import type { FleetHost, FleetMark, FleetView } from "../../lib/client/fleet.ts";
+import type { FleetHost, FleetMark, FleetView, HostFilter } from "../../lib/client/fleet.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { originText, VersionOrigins } from "../../lib/client/version-origins.ts";
 import { EXIT } from "../../lib/contract/codes.ts";
@@ -54,6 +54,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
       ["A plugin's hosts, as lines", "$0 fleet plugin:tide-table --no-tui"],
       ["Canaries that failed", "$0 fleet plugin:tide-table --state failed --label role=canary"],
       ["Hosts that are late with the trust root", "$0 fleet harbour --root-below 3"],
+      ["Hosts that have no settings yet", "$0 fleet harbour --settings none"],
       ["Only what has changed", "$0 fleet project:prj_… --since 1042 --json"],
     ],
   });
@@ -61,14 +62,14 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
   targets = Option.Rest({ name: "TARGET" });
 
   override async run(): Promise<number> {
-    const { since, state, withLabel, rootBelow, tui, screenReader, staleMs } = this.options;
+    const { since, tui, screenReader, staleMs } = this.options;
     if (since !== undefined && this.targets.length !== 1)
       throw usageError("usage", "--since goes with one target: each has a cursor of its own.");
-    const isFiltered = state !== undefined || withLabel !== undefined || rootBelow !== undefined;
+    const isFiltered = Object.keys(this.#filter).length > 0;
     if (since !== undefined && isFiltered)
       throw usageError(
         "usage",
-        "--since tells of every host that changed: it goes without --state, --label and --root-below.",
+        "--since tells of every host that changed: it goes without --state, --label, --root-below and --settings.",
       );
     using interrupt = interruptible();
     const hub = { ...hubConnection(this.options, MARKETPLACE_TIMEOUT_MS), signal: interrupt.signal };
@@ -94,16 +95,23 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
     return this.done({ fleets: summaries });
   }
 
-  /** Reads every host once, in the order of ids, for programs; a list by state for people, and with a filter. */
-  async #read(target: Target, hub: HubConnection): Promise<ShownHosts> {
-    const { since, state, withLabel: label, rootBelow } = this.options;
-    const { listHosts, readFleet } = await import("../../lib/client/fleet.ts");
-    if (since !== undefined) return readFleet(target, hub, { cursor: since });
-    const filter = {
+  /** Filter of the hosts; empty for all. */
+  get #filter(): HostFilter {
+    const { state, withLabel: label, rootBelow, withSettings: settings } = this.options;
+    return {
       ...(state !== undefined && { state }),
       ...(label !== undefined && { label }),
       ...(rootBelow !== undefined && { rootBelow }),
+      ...(settings !== undefined && { settings }),
     };
+  }
+
+  /** Reads every host once, in the order of ids, for programs; a list by state for people, and with a filter. */
+  async #read(target: Target, hub: HubConnection): Promise<ShownHosts> {
+    const { since } = this.options;
+    const { listHosts, readFleet } = await import("../../lib/client/fleet.ts");
+    if (since !== undefined) return readFleet(target, hub, { cursor: since });
+    const filter = this.#filter;
     if (this.json && Object.keys(filter).length === 0) return readFleet(target, hub);
     return { hosts: listHosts(target, hub, filter), whole: true, mark: {} };
   }

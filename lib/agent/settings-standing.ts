@@ -14,10 +14,13 @@ export async function* settingsFindings(layout: Layout, target: TargetName): Asy
     yield failed(check, settings.message, "Remove the file: the host takes the newest settings again.");
     return;
   }
-  const { held, next, failed: failure, came_at: cameAt, behind } = settings;
+  const { held, next, failed: failure, came_at: cameAt, behind, pinned } = settings;
+  if (pinned.length > 0)
+    yield ok(check, `${pinned.length === 1 ? "This operator is" : "These operators are"} pinned: ${pinned.join(", ")}`);
   if (held !== null) {
     const since = cameAt === null ? "" : `; no newer number was taken since ${cameAt}`;
-    yield ok(check, `Number ${held.number} of the operator ${held.operator} counts${since}`);
+    const left = pinned.includes(held.operator) ? "" : ", who is not pinned any more,";
+    yield ok(check, `Number ${held.number} of the operator ${held.operator}${left} counts${since}`);
   }
   if (next !== null && failure !== null)
     yield warning(

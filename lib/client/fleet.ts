@@ -6,6 +6,7 @@ import { SealiftError } from "../contract/errors.ts";
 import { type ReadHost, readHost } from "../contract/facts/host.ts";
 import type { FleetAdoption } from "../contract/fleets/adoption.ts";
 import * as routes from "../contract/fleets/routes.ts";
+import type { HostSettingsState } from "../contract/settings/host-states.ts";
 import { type HostState, stateOfHost } from "../contract/surfaces/host-record.ts";
 import type { FleetSummary } from "../contract/surfaces/reports.ts";
 import type { Target } from "../contract/target.ts";
@@ -68,10 +69,12 @@ export interface HostFilter {
   label?: string;
   /** Version of the trust root; hosts that follow an older one, or none, match. */
   rootBelow?: number;
+  settings?: HostSettingsState;
 }
 
 /** Tells whether a host matches the filter, for hubs that cannot filter. */
-function fits(host: FleetHost, { state, label, rootBelow }: HostFilter): boolean {
+function fits(host: FleetHost, { state, label, rootBelow, settings }: HostFilter): boolean {
+  if (settings !== undefined && host.settings_state !== settings) return false;
   if (rootBelow !== undefined && (host.root_version ?? 0) >= rootBelow) return false;
   if (host.state !== undefined) return true;
   if (state !== undefined && stateOfHost(host, Date.now()) !== state) return false;

@@ -1,3 +1,4 @@
+import { HOST_SETTINGS } from "../contract/settings/host-states.ts";
 import { HOST_STATES, STALE_MS } from "../contract/surfaces/host-record.ts";
 import { parseListen } from "./addresses.ts";
 import { agent } from "./agent.ts";
@@ -116,6 +117,11 @@ export const fleet = {
     rootBelow: optional(
       whole({ metavar: "VERSION", help: "Only hosts whose trust root is older than this version", min: 1 }),
     ),
+    withSettings: choice(HOST_SETTINGS, {
+      name: "with-settings",
+      flag: "--settings",
+      help: "Only hosts whose settings are in this state",
+    }),
   }),
   ...stale,
   ...dashboard,

@@ -37,11 +37,14 @@ const fleetSettings = z.object({
   came_at: z.string().nullable(),
   /** Whether the hub was found to have only a lower number than this host. */
   behind: z.boolean().default(false),
+  /** Public keys of the operators whom the watch has pinned, as of its last check. */
+  pinned: z.array(z.string()).default([]),
 });
 export type FleetSettings = z.infer<typeof fleetSettings>;
 
 export const NO_SETTINGS: FleetSettings = {
   ...{ v: 1, held: null, next: null, failed: null, outcome: null, seen: null, came_at: null, behind: false },
+  pinned: [],
 };
 
 const numbersFile = z.object({

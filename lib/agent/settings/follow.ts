@@ -72,6 +72,7 @@ export class FollowedSettings {
   /** Sends what the hub lacks, takes newer settings, and carries them out. @throws errors of requests and the host */
   async follow(check: SettingsCheck): Promise<void> {
     const { source, signal } = check;
+    await notePinned(check);
     const client = source.client(signal);
     const refusals: unknown[] = [];
     // What the hub refuses to hear stands in the way of nothing that it has to say.
@@ -187,6 +188,13 @@ async function carryOut({ layout, of, source, emit, run }: SettingsCheck): Promi
   const names = ignored.map(({ name }) => name);
   emit({ event: "settings.done", number, state, units, ignored: names, code, message });
   return true;
+}
+
+/** Notes for `sealift doctor` whose settings this host takes. */
+async function notePinned({ layout, of, source: { operators } }: SettingsCheck): Promise<void> {
+  const before = await readFleetSettings(layout, of.target);
+  if (before.pinned.join(" ") === operators.join(" ")) return;
+  await writeFleetSettings(layout, of.target, { ...before, pinned: [...operators] });
 }
 
 /** Sends the outcome that the hub does not have yet. That of a former key of the host says nothing to anybody. */

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { HOST_SETTINGS } from "../settings/host-states.ts";
 import { rootVersion } from "../trust/root.ts";
 import { hostState } from "./reports.ts";
 
@@ -48,6 +49,7 @@ export const fleetQuery = z.object({
     .pipe(rootVersion)
     .optional()
     .describe("Only hosts that follow an older version of the trust root than this one, or none"),
+  settings: z.enum(HOST_SETTINGS).optional().describe("Only hosts whose settings are in this state"),
   text: filterText.describe("Only hosts whose id has this text in it, in any case"),
 });
 export type FleetQuery = z.output<typeof fleetQuery>;

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { hostId, publicKeyHex, sha256Hex, slug, timestamp } from "../identifiers.ts";
+import { HOST_SETTINGS } from "../settings/host-states.ts";
 import { rootVersion } from "../trust/root.ts";
 import { MEMBERSHIPS } from "./app-serve.ts";
 import { HEALTH_STATES, HOST_STATES } from "./host-record.ts";
@@ -65,6 +66,10 @@ export const fleetCounts = z.object({
     .array(z.object({ version: rootVersion, digest: sha256Hex, hosts: z.int().nonnegative() }))
     .optional()
     .describe("Versions of trust roots that hosts follow, newest first; omitted where none does"),
+  settings: z
+    .partialRecord(z.enum(HOST_SETTINGS), z.int().nonnegative())
+    .optional()
+    .describe("Hosts by the state of their settings; omitted where the project has none"),
 });
 export type FleetCounts = z.infer<typeof fleetCounts>;
 

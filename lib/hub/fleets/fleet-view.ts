@@ -164,11 +164,20 @@ async function sendList(
   request: FastifyRequest,
   reply: FastifyReply,
   statements: PreparedStatements,
-  { limit = MOST_HOSTS, after, state, version, label, text, root_below: rootBelow }: Omit<FleetQuery, "since">,
+  {
+    limit = MOST_HOSTS,
+    after,
+    state,
+    version,
+    label,
+    text,
+    settings,
+    root_below: rootBelow,
+  }: Omit<FleetQuery, "since">,
   { view, now }: AskedFleet,
 ): Promise<FastifyReply> {
   const { hosts, hasMore } = await listHosts(statements, view, {
-    filter: { state, version, label, text, rootBelow },
+    filter: { state, version, label, text, settings, rootBelow },
     after: after === undefined ? undefined : placeOf(after),
     limit,
     silentBefore: silentBefore(now),

@@ -1,3 +1,4 @@
+import type { HostSettingsState } from "../../contract/settings/host-states.ts";
 import { HOST_STATES, type HostState } from "../../contract/surfaces/host-record.ts";
 import { type FleetCounts, MOST_NAMED } from "../../contract/surfaces/reports.ts";
 import type { FleetKey } from "./fleet.ts";
@@ -26,6 +27,8 @@ export interface FleetFilter {
   text: string | undefined;
   /** Version of the trust root; hosts that follow an older one, or none, match. */
   rootBelow?: number | undefined;
+  /** State of the host's settings. */
+  settings?: HostSettingsState | undefined;
 }
 
 /** One page of a list. */
@@ -97,12 +100,13 @@ export async function listHosts(
   view: FleetKey,
   { filter, after, limit, silentBefore }: FleetPage,
 ): Promise<{ hosts: ListedHost[]; hasMore: boolean }> {
-  const { version, label, text, rootBelow } = filter;
+  const { version, label, text, rootBelow, settings } = filter;
   const filters: Condition[] = [];
   if (version !== undefined) filters.push({ text: "shown_version = ?", values: [version] });
   if (text !== undefined) filters.push({ text: "lower(host_id) LIKE ? ESCAPE '!'", values: [patternOf(text)] });
   if (rootBelow !== undefined)
     filters.push({ text: "(root_version IS NULL OR root_version < ?)", values: [rootBelow] });
+  if (settings !== undefined) filters.push({ text: "settings_state = ?", values: [settings] });
   const labelled = label === undefined ? undefined : await labelConditions(statements, view, label);
 
   const read = async (stored: HostState, comparison: "<" | ">=", from: string, most: number): Promise<ShownHost[]> => {
@@ -151,6 +155,8 @@ const UNHEALTHY = `SELECT COUNT(*) AS hosts FROM hosts
 const ROOTS = `SELECT root_version, root_digest, COUNT(*) AS hosts FROM hosts
   WHERE holder = ? AND target = ? AND root_version IS NOT NULL GROUP BY root_version, root_digest
   ORDER BY root_version DESC, root_digest DESC LIMIT ${MOST_NAMED}`;
+const SETTINGS = `SELECT settings_state, COUNT(*) AS hosts FROM hosts
+  WHERE holder = ? AND target = ? AND settings_state IS NOT NULL GROUP BY settings_state`;
 const VERSIONS = `SELECT shown_version, COUNT(*) AS hosts,
     SUM(CASE WHEN state = 'failed' AND heard_at >= ? THEN 1 ELSE 0 END) AS failing
   FROM hosts WHERE holder = ? AND target = ? GROUP BY shown_version
@@ -179,6 +185,7 @@ export async function countHosts(
   const labels = await statements.all(LABELS, [holder, target, holder, target]);
   const roots = await statements.all(ROOTS, [holder, target]);
   const unhealthy = await statements.first(UNHEALTHY, [holder, target, silentBefore]);
+  const settings = await statements.all(SETTINGS, [holder, target]);
   return {
     hosts: Object.values(states).reduce((sum, count) => sum + count, 0),
     states,
@@ -195,6 +202,9 @@ export async function countHosts(
         digest: row["root_digest"] as string,
         hosts: Number(row["hosts"]),
       })),
+    }),
+    ...(settings.length > 0 && {
+      settings: Object.fromEntries(settings.map((row) => [row["settings_state"], Number(row["hosts"])])),
     }),
   };
 }

@@ -2,6 +2,7 @@ import type { FastifyRequest } from "fastify";
 import type { ReactNode } from "react";
 import { type FormedFactIn, partsOf } from "../../contract/facts/host-shown.ts";
 import * as routes from "../../contract/fleets/routes.ts";
+import { SETTINGS_WORDS } from "../../contract/settings/host-states.ts";
 import type { FleetCounts } from "../../contract/surfaces/reports.ts";
 import { parseTarget } from "../../contract/target.ts";
 import { forbidden, HubError, notFound } from "../../hub/base/errors.ts";
@@ -77,7 +78,13 @@ export const fleetScreen =
 export const fleet = fleetScreen(async ({ api, hub }, request, target) => {
   const { kind, slug, name, latest, isControlled } = target;
   const [version, label] = [queryOf(request, "version"), queryOf(request, "label")];
-  const filter = { version, label, state: queryOf(request, "state"), text: queryOf(request, "q") };
+  const filter = {
+    version,
+    label,
+    state: queryOf(request, "state"),
+    text: queryOf(request, "q"),
+    settings: queryOf(request, "settings"),
+  };
   const after = queryOf(request, "after");
   const counts = await api.call(request, countsCall(target));
   const { hosts: total, versions, labels } = counts;
@@ -89,7 +96,7 @@ export const fleet = fleetScreen(async ({ api, hub }, request, target) => {
       : undefined;
   const parts = partsFor(shown);
   const here = pagePaths.fleet(kind, slug);
-  const query = { version, label, state: filter.state, q: filter.text };
+  const query = { version, label, state: filter.state, settings: filter.settings, q: filter.text };
   return (
     <TargetLayout {...{ kind, slug, name, isControlled }} at="Fleet">
       {total === 0 ? (
@@ -113,7 +120,7 @@ export const fleet = fleetScreen(async ({ api, hub }, request, target) => {
               <Adoption of={adoption} latest={latest} />
             </Live>
           )}
-          <HostFilter {...{ here, filter, versions, labels }} />
+          <HostFilter {...{ here, filter, versions, labels, settings: counts.settings }} />
           <Live id="fleet-hosts" of={pagePaths.target(kind, slug)}>
             <Table
               label="Hosts"
@@ -189,9 +196,10 @@ interface Offered {
   filter: FleetFilter;
   versions: FleetCounts["versions"];
   labels: readonly string[];
+  settings: FleetCounts["settings"];
 }
 
-function HostFilter({ here, filter, versions, labels }: Offered) {
+function HostFilter({ here, filter, versions, labels, settings }: Offered) {
   const isFiltered = Object.values(filter).some((value) => value !== "");
   const all = ["", "all"] as const;
   const states = Object.entries(STATES).map(([state, [text]]) => [state, text] as const);
@@ -203,6 +211,14 @@ function HostFilter({ here, filter, versions, labels }: Offered) {
       <Select label="Version" name="version" value={filter.version} of={pairs(offered)} />
       <Select label="State" name="state" value={filter.state} of={[all, ...states]} />
       {labels.length > 0 && <Select label="Label" name="label" value={filter.label} of={pairs(labels)} />}
+      {settings !== undefined && (
+        <Select
+          label="Settings"
+          name="settings"
+          value={filter.settings}
+          of={[all, ...Object.entries(SETTINGS_WORDS)]}
+        />
+      )}
       <button>Show</button>
       {isFiltered && <Go to={here}>Show all</Go>}
     </Filter>

@@ -3,6 +3,7 @@ import type { ListedHost } from "../../contract/facts/host.ts";
 import { type HostView, hostView } from "../../contract/facts/host-shown.ts";
 import * as routes from "../../contract/fleets/routes.ts";
 import type { AnswerOf, Route } from "../../contract/route.ts";
+import { HOST_SETTINGS } from "../../contract/settings/host-states.ts";
 import { HOST_STATES, type HostState, lastHeard } from "../../contract/surfaces/host-record.ts";
 import type { FleetCounts } from "../../contract/surfaces/reports.ts";
 import { naturally } from "../../support/natural-order.ts";
@@ -37,6 +38,8 @@ export interface FleetFilter {
   /** Label: `name=value`. */
   label: string;
   state: string;
+  /** State of the host's settings. */
+  settings: string;
   /** Part of the host's id. */
   text: string;
 }
@@ -65,6 +68,7 @@ export const hostsCall = (target: Target): ApiCall =>
   fleetCall([routes.listProjectHosts, routes.listTargetHosts], target);
 export const countsCall = (target: Target) => fleetCall([routes.countProjectFleet, routes.countTargetFleet], target);
 
+const isSettings = (text: string): boolean => (HOST_SETTINGS as readonly string[]).includes(text);
 const isState = (text: string): boolean => (HOST_STATES as readonly string[]).includes(text);
 
 /** Hosts of a fleet that need attention. */
@@ -101,17 +105,18 @@ interface FleetPage {
   limit: number;
 }
 
-/** Reads one page of a fleet. An unknown state or cursor shows all from the start. */
+/** Reads one page of a fleet. An unknown state, word or cursor shows all from the start. */
 export async function readHosts(
   api: Api,
   request: FastifyRequest,
   { target, filter, after, limit }: FleetPage,
 ): Promise<HostScreen> {
-  const { state, ...others } = filter;
+  const { state, settings, ...others } = filter;
   const isCursor = isState(after.split(/:|%3A/)[0]!);
   const query = {
     ...{ ...others, limit: String(limit) },
     state: isState(state) ? state : "",
+    settings: isSettings(settings) ? settings : "",
     after: isCursor ? after : "",
   };
   const { records, next } = await api.members<ListedHost>(request, { ...hostsCall(target), query });

@@ -18,17 +18,24 @@ t.test("doctor says whose settings count, since when, and what is wrong with new
     return Array.fromAsync(settingsFindings(layout, TARGET));
   };
   t.strictSame(await found(), []);
-  const [counts, ...rest] = await found({ held, came_at: AT });
+  const pinned = [held.operator];
+  const [whose, counts, ...rest] = await found({ held, came_at: AT, pinned });
+  t.match(whose, { status: "ok", message: `This operator is pinned: ${held.operator}` });
   t.match(counts, { status: "ok", message: new RegExp(`^Number 3 of the operator ${held.operator} .* since ${AT}$`) });
   t.strictSame(rest, []);
   const next = { ...held, number: 4 };
   const failed = { number: 4, code: "unhealthy", release: "r1" };
-  const all = await found({ held, next, failed, behind: true });
-  t.match(all.slice(1), [
+  const all = await found({ held, next, failed, behind: true, pinned });
+  t.match(all.slice(2), [
     { status: "warning", message: /^Number 4 could not be used \(unhealthy\)/ },
     { status: "warning", message: /lower number than this host/, hint: /newest fleet\.lock/ },
   ]);
   t.notMatch(JSON.stringify(all), "planted");
+  const others = ["12".repeat(32), "34".repeat(32)];
+  t.match(await found({ held, pinned: others }), [
+    { status: "ok", message: `These operators are pinned: ${others.join(", ")}` },
+    { status: "ok", message: new RegExp(`${held.operator}, who is not pinned any more, counts`) },
+  ]);
 });
 
 t.test("doctor names the required settings that nobody gives", async (t) => {

@@ -1,5 +1,5 @@
 // Holds: what a host takes of its operator's settings, and when it asks again (lib/agent/settings/follow.ts)
-import { cp, rm } from "node:fs/promises";
+import { cp, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { FollowedSettings, type SettingsCheck } from "../../../../lib/agent/settings/follow.ts";
@@ -9,7 +9,7 @@ import { publicKeyOf } from "../../../../lib/artifact/signatures/ed25519.ts";
 import type { OwnSettingsClient } from "../../../../lib/client/settings.ts";
 import { deploymentError } from "../../../../lib/contract/errors.ts";
 import { targetName } from "../../../../lib/contract/target.ts";
-import { type AcceptedSettings, fleetSettingsName } from "../../../../lib/releases/fleet-settings.ts";
+import { type AcceptedSettings, fleetSettingsName, readFleetSettings } from "../../../../lib/releases/fleet-settings.ts";
 import { layoutOf } from "../../../support/host/project-root.ts";
 
 const PROJECT = `prj_${"0".repeat(32)}`;
@@ -138,4 +138,22 @@ t.test("neither a card nor an outcome that the hub refuses stands in the way of 
   }
   t.strictSame([host.carried, host.cards], [[1, 2], 2], "and the card is sent again");
   t.ok(host.refused.includes("hub_refused"), "what was refused is told");
+});
+
+t.test("whom the watch has pinned is noted for doctor, once for each change", async (t) => {
+  const host = hostOf(t);
+  const follows = new FollowedSettings();
+  const noted = async () => (await readFleetSettings(host.layout, OF.target)).pinned;
+  await host.check(follows);
+  t.strictSame(await noted(), host.operators);
+  const file = join(host.layout.sealift, "state", fleetSettingsName(OF.target));
+  const before = await stat(file);
+  await host.check(follows);
+  t.equal((await stat(file)).ino, before.ino, "nothing is written where nothing has changed");
+  host.operators = [hex(host.seeds.second), hex(host.seeds.first)];
+  await host.check(follows);
+  t.strictSame(await noted(), host.operators);
+  host.operators = [];
+  await host.check(follows);
+  t.strictSame(await noted(), []);
 });

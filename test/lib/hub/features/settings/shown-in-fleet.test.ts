@@ -132,6 +132,11 @@ t.test("command and pages show settings of hosts where a project has any", async
   t.match(lines, /^settings: failed on 1, none on 1$/m);
   const { settings } = JSON.parse((await fleet("--json")).trim().split("\n").at(-1)!).fleets[0];
   t.strictSame(settings, { none: 1, waits: 0, applied: 0, failed: 1, not_back: 0 });
+  t.match(await fleet("--settings", "none"), /^pier-8 /);
+  t.notMatch(await fleet("--settings", "none"), /pier-7/);
+  t.match(await page("?settings=none"), />pier-8</);
+  t.notMatch(await page("?settings=none"), />pier-7</);
+  t.match(await page(), /<select[^>]* name="settings"/);
   t.match(await page(), /<th[^>]*>Settings<\/th>/);
   t.match(await page(), />1 failed \(unhealthy\)</);
   t.match(await page("/pier-7"), /Settings.*1 failed \(unhealthy\)/s);
