@@ -160,6 +160,10 @@ function eventText(event: ApplyEvent): string {
     const wave = event.waves === 1 ? "" : ` (wave ${event.wave} of ${event.waves})`;
     return `Uploaded for ${counted(event.hosts.length, "host")}${wave}.`;
   }
+  if (event.event === "untried") {
+    const next = event.is_last ? "the others follow all the same." : "another one is the first.";
+    return `${event.host_id} has not tried its settings (${event.code}): ${next}`;
+  }
   const { host_id: host, number, state, code, ignored } = event;
   const unused = ignored.map((one) => `${one.name} (${one.code})`).join(", ");
   if (state !== "applied") return `✗ ${host}: number ${number} failed${code === null ? "" : `: ${code}`}`;

@@ -8,6 +8,7 @@ import type { SettingsOutcome } from "../contract/settings/texts.ts";
 import { namesText, outcomeOf } from "./numbers.ts";
 import { type PlannedHost, wavesOf } from "./plan.ts";
 import type { Roll } from "./roll.ts";
+import { untriedFor } from "./tried.ts";
 
 /** Most bytes of the sealed texts of one upload: hubs take bodies of 16 MiB. */
 const MAX_BATCH_BYTES = 8 * 1024 * 1024;
@@ -16,8 +17,13 @@ const MANY_HOSTS = 8;
 /** Time between two looks at the hub, in milliseconds; a list that takes long is read less often. */
 const LOOK_MS = 1_000;
 
+/** Most hosts that are a wave of one, where none has tried its settings before. */
+const MOST_FIRSTS = 3;
+
 /** Progress of an apply. */
 export type ApplyEvent =
+  /** A host of a wave of one has taken its settings, and no application has run with them. */
+  | { event: "untried"; host_id: string; code: string; is_last: boolean }
   | { event: "uploaded"; wave: number; waves: number; hosts: string[] }
   | {
       event: "outcome";
@@ -59,10 +65,23 @@ interface Made {
 export async function carryOut(planned: readonly PlannedHost[], options: ApplyOptions): Promise<void> {
   const { waitMs, allAtOnce, tell } = options;
   const waves = wavesOf(planned, allAtOnce || waitMs === undefined);
-  for (const [index, wave] of waves.entries()) {
+  let isTried = false;
+  for (let index = 0; index < waves.length; index++) {
+    const wave = waves[index]!;
     const made = await upload(wave, options);
     tell({ event: "uploaded", wave: index + 1, waves: waves.length, hosts: wave.map(({ host }) => host.name) });
-    if (waitMs !== undefined) await outcomes(made, waves.slice(index + 1).flat().length, waitMs, options);
+    if (waitMs === undefined) continue;
+    const later = waves.slice(index + 1).flat();
+    const said = await outcomes(made, later.length, waitMs, options);
+    const [first] = said;
+    const code = first && untriedFor(first.planned.content.apps, first.outcome);
+    isTried ||= code === undefined || wave.length > 1;
+    if (isTried || later.length === 0) continue;
+    const isLast = index === MOST_FIRSTS - 1;
+    isTried = isLast;
+    tell({ event: "untried", host_id: first!.planned.host.name, code: code!, is_last: isLast });
+    // Another host is the first one in its place.
+    if (!isLast) waves.splice(index + 1, Infinity, ...wavesOf(later, false));
   }
 }
 
@@ -121,8 +140,15 @@ function record({ planned: { host, number, content }, digest: document }: Made, 
   roll.put({ ...facts, number, document, content: content.id! });
 }
 
+/** Host with what it has said of its document. */
+interface Said {
+  planned: PlannedHost;
+  outcome: SettingsOutcome;
+}
+
 /** Waits until each host has said what became of its document. @param later number of hosts of later waves */
-async function outcomes(made: readonly Made[], later: number, waitMs: number, options: ApplyOptions): Promise<void> {
+async function outcomes(made: readonly Made[], later: number, waitMs: number, options: ApplyOptions): Promise<Said[]> {
+  const said: Said[] = [];
   const { tell, signal, lookMs = LOOK_MS } = options;
   const open = new Map(made.map((one) => [one.planned.host.name, one]));
   const end = performance.now() + waitMs;
@@ -134,16 +160,18 @@ async function outcomes(made: readonly Made[], later: number, waitMs: number, op
       const outcome = one && answerOf(one, row, options.roll.project);
       if (outcome === undefined) continue;
       open.delete(row.host_id);
+      said.push({ planned: one!.planned, outcome });
       const { number, state, code, ignored } = outcome;
       tell({ event: "outcome", host_id: row.host_id, number, state, code, ignored });
       if (state !== "applied") failed.push({ host: row.host_id, outcome });
     }
     if (failed.length > 0) throw failure(failed, later);
-    if (open.size === 0) return;
+    if (open.size === 0) break;
     const now = performance.now();
     if (now >= end) throw unfinished([...open.keys()], later, waitMs);
     await sleep(Math.min(Math.max(lookMs, 5 * (now - began)), end - now), undefined, { ...(signal && { signal }) });
   }
+  return said;
 }
 
 async function* rowsOf(names: readonly string[], client: SettingsClient): AsyncGenerator<HostSettings> {

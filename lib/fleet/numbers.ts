@@ -26,7 +26,7 @@ export function outcomeOf(
 export interface Heard {
   host: Enrolled;
   row: Pick<HostSettings, "host_id" | "number" | "to">;
-  outcome: Pick<SettingsOutcome, "number" | "digest" | "state"> | undefined;
+  outcome: Pick<SettingsOutcome, "number" | "digest" | "state" | "ignored"> | undefined;
 }
 
 /** Returns the number of the hub's document for a host's present key; 0 for none. */

@@ -8,6 +8,7 @@ import { matchedHosts } from "./matching.ts";
 import { type Heard, hubNumber, isAheadOfRoll, nextNumber, outcomeOf, rollIsBehind } from "./numbers.ts";
 import type { Enrolled, Roll } from "./roll.ts";
 import { ValueSources } from "./sources.ts";
+import { hasStopped } from "./tried.ts";
 
 /** Host that is about to get settings. */
 export interface PlannedHost {
@@ -97,11 +98,15 @@ export async function planOf(facts: PlanFacts): Promise<FleetPlan> {
   return { changes: changesOf(contents, roll), planned: planned.toSorted(likelyFirst), unchanged, absent, idle };
 }
 
-/** Orders hosts: those that failed, then those that answered last, so that the first wave says something soon. */
+/**
+ * Orders hosts: those that failed, then those that answered last, so that the first wave says something soon. Those with
+ * a stopped application come last: it tries nothing.
+ */
 function likelyFirst(a: PlannedHost & Heard, b: PlannedHost & Heard): number {
-  const failed = ({ outcome }: Heard): number => (outcome !== undefined && outcome.state !== "applied" ? 0 : 1);
+  const rank = ({ outcome }: Heard): number =>
+    outcome !== undefined && outcome.state !== "applied" ? 0 : hasStopped(outcome) ? 2 : 1;
   const [heardA, heardB] = [a.row.outcome_at ?? "", b.row.outcome_at ?? ""];
-  if (failed(a) !== failed(b)) return failed(a) - failed(b);
+  if (rank(a) !== rank(b)) return rank(a) - rank(b);
   if (heardA !== heardB) return heardA > heardB ? -1 : 1;
   return a.host.name < b.host.name ? -1 : 1;
 }

@@ -46,6 +46,33 @@ t.test("each host gets its own settings, sealed to it, and a second apply upload
   t.match(await apply("--only pier-9"), { code: 2, stderr: /There is no host pier-9 .*\n.*Did you mean pier-[78]\?/ });
 });
 
+t.test("a host whose application is stopped is no first host: it tries nothing", async (t) => {
+  const { seed, hub, join: joins, hosts, write, apply } = await settingsFleet(t);
+  write("settings:\n  - apps: { web: { A: one } }\n");
+  const terms = termsOf(seed, { uses: 12 });
+  for (let index = 0; index < 12; index++) joins(`pier-${String(index).padStart(2, "0")}`, terms);
+  const ignored = [{ name: "web", code: "app_stopped" }];
+  const stopped = { state: "applied", code: null, ignored } as const;
+  for (const name of ["pier-00", "pier-01"]) hosts.get(name)!.answers = stopped;
+  const sizes = (): number[] => hub.uploads.splice(0).map((documents) => documents.length);
+  const first = await apply("--accept-new");
+  t.match(first, { code: 0, stderr: /pier-00 has not tried its settings \(app_stopped\): another one is the first/ });
+  t.match(first.stderr, /pier-01 has not tried .*\nUploaded for 1 host \(wave 3 of 5\)/);
+  t.strictSame(sizes(), [1, 1, 1, 1, 8], "pier-02 is the first that tries them");
+
+  write("settings:\n  - apps: { web: { A: two } }\n");
+  t.match(await apply(), { code: 0 });
+  const order = hub.uploads.splice(0).map((documents) => documents.map(({ host_id: host }) => host));
+  t.strictSame([order.length, order.at(-1)!.slice(-2).toSorted()], [3, ["pier-00", "pier-01"]], "they come last");
+
+  write("settings:\n  - apps: { web: { A: three } }\n");
+  for (const { name } of hosts.values()) hosts.get(name)!.answers = stopped;
+  const none = await apply();
+  t.match(none, { code: 0, stderr: /pier-\d\d has not tried its settings .*: the others follow all the same/ });
+  t.strictSame(sizes(), [1, 1, 1, 1, 8], "at most three are asked alone");
+  t.equal(none.stderr.match(/has not tried/g)?.length, 3);
+});
+
 t.test("waves stop at the first host that cannot use its settings, and the next apply begins there", async (t) => {
   const { seed, hub, join: joins, hosts, write, apply } = await settingsFleet(t);
   write("settings:\n  - apps: { web: { A: one } }\n");

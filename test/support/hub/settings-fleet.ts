@@ -24,7 +24,7 @@ export interface SimulatedHost {
   /** Document that it opened last. */
   document: SettingsDocument | undefined;
   /** State that it answers, or undefined for a host that is away. */
-  answers: Pick<SettingsOutcome, "state" | "code"> | undefined;
+  answers: (Pick<SettingsOutcome, "state" | "code"> & Partial<Pick<SettingsOutcome, "ignored">>) | undefined;
 }
 
 const APPLIED = { state: "applied", code: null } as const;
