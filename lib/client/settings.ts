@@ -37,7 +37,7 @@ export class SettingsClient {
   }
 
   /**
-   * Uploads settings of up to 200 hosts: all of them or none.
+   * Uploads settings of up to 1,000 hosts: all of them or none.
    *
    * @returns the counter of the project from then on
    * @throws DeploymentError `settings_conflict` where one does not follow the number that the hub has

@@ -15,8 +15,8 @@ export const MAX_OUTCOME_BYTES = 32 * 1024;
 export const MAX_SETTING_NAME = 128;
 /** Most applications of one document. */
 export const MAX_APPLICATIONS = 200;
-/** Most documents of one upload. */
-export const MAX_BATCH = 200;
+/** Most documents of one upload. Each upload has all hosts of the project ask, so that few are better than many. */
+export const MAX_BATCH = 1000;
 /** Most operators that a host obeys. */
 export const MAX_OPERATORS = 4;
 /** Most bytes of the body of an upload. */

@@ -5,7 +5,7 @@ import { isErrorBody, startHub } from "../../support/hub/harness.ts";
 import { until } from "../../support/hub/project-fleet.ts";
 import { withSettings } from "../../support/hub/settings.ts";
 
-t.test("an upload has 200 documents at most", async (t) => {
+t.test("an upload has 1,000 documents at most", async (t) => {
   const hub = await startHub(t);
   const { host, upload, own } = await withSettings(hub);
   const pier = await host("pier-7");
