@@ -99,8 +99,8 @@ export async function planOf(facts: PlanFacts): Promise<FleetPlan> {
 }
 
 /**
- * Orders hosts: those that failed, then those that answered last, so that the first wave says something soon. Those with
- * a stopped application come last: it tries nothing.
+ * Orders hosts: those that failed, then those that answered last, so that the first wave says something soon. Those
+ * with a stopped application come last: it tries nothing.
  */
 function likelyFirst(a: PlannedHost & Heard, b: PlannedHost & Heard): number {
   const rank = ({ outcome }: Heard): number =>

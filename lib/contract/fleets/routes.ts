@@ -3,11 +3,11 @@ import { detailFacts, fleetFacts } from "../facts/host.ts";
 import { page, pageQuery } from "../paging.ts";
 import { noContent, notModified, type Route } from "../route.ts";
 import { projectHost } from "../surfaces/deploy.ts";
-import { FLEET_ROUTE, fleetQuery } from "../surfaces/fleet.ts";
 import { labels } from "../surfaces/labels.ts";
 import { marketplaceKind, reportRecord } from "../surfaces/marketplace.ts";
 import { fleetCounts, fleetSummary } from "../surfaces/reports.ts";
 import { fleetAdoption } from "./adoption.ts";
+import { FLEET_ROUTE, fleetQuery } from "./query.ts";
 
 const ofProject = { mount: "deploy", tags: ["deploy hub"] } as const;
 const projectHostParams = z.object({ project_id: z.string(), host_id: z.string().max(255) });

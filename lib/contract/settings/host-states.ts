@@ -13,8 +13,8 @@ export interface SettingsFacts {
 }
 
 /**
- * Describes the settings of a host: `3 applied`, `4 failed (unhealthy)`, `4 not heard yet, 3 before`, `none`. Empty for a
- * host of a project that has no settings at all.
+ * Describes the settings of a host: `3 applied`, `4 failed (unhealthy)`, `4 not heard yet, 3 before`, `none`. Empty for
+ * a host of a project that has no settings at all.
  */
 export function hostSettingsText(facts: SettingsFacts): string {
   const { settings_number: number, settings_state: state, settings_of: of, settings_code: code } = facts;
@@ -26,7 +26,7 @@ export function hostSettingsText(facts: SettingsFacts): string {
   return `${of ?? number ?? ""} ${said}${code === undefined ? "" : ` (${code})`}${ahead}`.trim();
 }
 
-/** Describes the settings of a host where nothing else says that it is about them; empty as {@link hostSettingsText}. */
+/** Describes the settings of a host where nothing else says that it is about them; else as {@link hostSettingsText}. */
 export function settingsNote(facts: SettingsFacts): string {
   const text = hostSettingsText(facts);
   return text === "" ? "" : text === "none" ? "no settings" : `settings ${text}`;

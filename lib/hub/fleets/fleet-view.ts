@@ -8,7 +8,7 @@ import {
   MOST_HOSTS,
   NEXT_HEADER,
   WHOLE_HEADER,
-} from "../../contract/surfaces/fleet.ts";
+} from "../../contract/fleets/query.ts";
 import { HOST_STATES, type HostState, STALE_MS, stateOfHost } from "../../contract/surfaces/host-record.ts";
 import { matchesEtag } from "../../support/network/entity-tags.ts";
 import { countRows } from "../base/buffer-collection.ts";

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyRequest, InjectOptions } from "fastify";
 import type { Code } from "../../contract/codes.ts";
 import { SealiftError } from "../../contract/errors.ts";
+import { NEXT_HEADER } from "../../contract/fleets/query.ts";
 import type { AnswerOf, ParamsIn, QueryOf, Route } from "../../contract/route.ts";
-import { NEXT_HEADER } from "../../contract/surfaces/fleet.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { pathOf, type PathParams } from "../../contract/surfaces/paths.ts";
 import type { WebCalls } from "../../hub/access/web-calls.ts";

@@ -106,7 +106,7 @@ t.test("numbers are one more than any that is known, and a hub cannot use them u
   const facts = { x25519, ed25519, fingerprint, name: "pier-7", labels: {}, named: true, terms: null };
   const host = { ...facts, number: 5, document: "ab".repeat(32) };
   const row = { host_id: "pier-7", number: 5, to: key.fingerprint };
-  const outcome = { number: 5, digest: host.document, state: "applied" } as const;
+  const outcome = { number: 5, digest: host.document, state: "applied" as const, ignored: [] };
   const heard = { host, row, outcome };
   t.equal(nextNumber(heard), 6);
   t.notOk(isAheadOfRoll(heard));

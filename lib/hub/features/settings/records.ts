@@ -203,7 +203,7 @@ export async function storeUploads<In>(
   return settings_version;
 }
 
-/** Forgets the card and the settings of a host, in a transaction that removes it or shows it. @returns what was there */
+/** Forgets the card and settings of a host, in a transaction that removes or shows it. @returns what was there */
 export async function dropHost(db: Queries, named: Named): Promise<HostSettingsTable | undefined> {
   const gone = await deleteWhere(own(db), "host_settings", named).returningAll().executeTakeFirst();
   if (typeof gone?.terms_digest === "string") await dropUnnamedTerms(db, named.project_id);

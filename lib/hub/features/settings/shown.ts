@@ -7,8 +7,8 @@ import { selectWhere, updateWhere } from "../../records/rows.ts";
 import { type HostSettingsTable, own } from "./tables.ts";
 
 /**
- * Columns of `hosts` by which fleets show settings. Every write of a host's settings renews them in its transaction, and
- * so does a host that enters the fleet.
+ * Columns of `hosts` by which fleets show settings. Every write of a host's settings renews them in its transaction,
+ * and so does a host that enters the fleet.
  */
 
 type Kept = Pick<HostSettingsTable, "card" | "number" | "sealed_to" | "outcome">;

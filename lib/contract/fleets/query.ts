@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { HOST_SETTINGS } from "../settings/host-states.ts";
+import { hostState } from "../surfaces/reports.ts";
 import { rootVersion } from "../trust/root.ts";
-import { hostState } from "./reports.ts";
 
 /** Header with the cursor for the next `?since=`. */
 export const CURSOR_HEADER = "X-Cursor";
