@@ -4,6 +4,7 @@ import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { originText, VersionOrigins } from "../../lib/client/version-origins.ts";
 import { EXIT } from "../../lib/contract/codes.ts";
 import { usageError } from "../../lib/contract/errors.ts";
+import { APPLICATION_FIELDS } from "../../lib/contract/facts/host-applications.ts";
 import { namesIn } from "../../lib/contract/facts/host-shown.ts";
 import {
   isFailing,
@@ -36,7 +37,10 @@ const SUMMED = 5;
 
 export class Fleet extends withOptions({ ...fleet, ...connection }) {
   static override paths = [["fleet"]];
-  static override listed = () => ["target", ...namesIn("csv"), "published_by", "approved_by", "statements"];
+  static override listed = (options: object) =>
+    "apps" in options && options.apps === true
+      ? ["target", ...APPLICATION_FIELDS]
+      : ["target", ...namesIn("csv"), "published_by", "approved_by", "statements"];
   static override usage = Command.Usage({
     category: "Hosts",
     description: "Show who runs what",
@@ -54,6 +58,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
       ["A plugin's hosts, as lines", "$0 fleet plugin:tide-table --no-tui"],
       ["Canaries that failed", "$0 fleet plugin:tide-table --state failed --label role=canary"],
       ["Hosts that are late with the trust root", "$0 fleet harbour --root-below 3"],
+      ["Each application on each host", "$0 fleet harbour --apps"],
       ["Hosts that have no settings yet", "$0 fleet harbour --settings none"],
       ["Only what has changed", "$0 fleet project:prj_… --since 1042 --json"],
     ],
@@ -62,14 +67,14 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
   targets = Option.Rest({ name: "TARGET" });
 
   override async run(): Promise<number> {
-    const { since, tui, screenReader, staleMs } = this.options;
+    const { since, apps, tui, screenReader, staleMs } = this.options;
     if (since !== undefined && this.targets.length !== 1)
       throw usageError("usage", "--since goes with one target: each has a cursor of its own.");
     const isFiltered = Object.keys(this.#filter).length > 0;
     if (since !== undefined && isFiltered)
       throw usageError(
         "usage",
-        "--since tells of every host that changed: it goes without --state, --label, --root-below and --settings.",
+        "--since tells of every host that changed: it goes without --state, --label, --root-below, --settings and --app.",
       );
     using interrupt = interruptible();
     const hub = { ...hubConnection(this.options, MARKETPLACE_TIMEOUT_MS), signal: interrupt.signal };
@@ -82,7 +87,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
     }
     // Screen readers get rows of a table.
     const terminal = terminalOf(this.context);
-    if (terminal !== undefined && !this.json && since === undefined && !isFiltered && tui && !screenReader) {
+    if (terminal !== undefined && !this.json && since === undefined && !isFiltered && !apps && tui && !screenReader) {
       const { fleetDashboard } = await loadForProduction(() => import("../shell/output/fleet-dashboard.ts"));
       await fleetDashboard(fleets, hub, staleMs, { ...terminal, screenReader: false });
       return EXIT.done;
@@ -90,19 +95,20 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
     const summaries: Record<string, unknown>[] = [];
     for (const each of fleets) {
       if (!this.json && fleets.length > 1) this.print.line(each.title);
-      summaries.push(await this.#show(each.target, hub));
+      summaries.push(await (apps ? this.#showApps(each.target, hub) : this.#show(each.target, hub)));
     }
     return this.done({ fleets: summaries });
   }
 
   /** Filter of the hosts; empty for all. */
   get #filter(): HostFilter {
-    const { state, withLabel: label, rootBelow, withSettings: settings } = this.options;
+    const { state, withLabel: label, rootBelow, withSettings: settings, withApp: app } = this.options;
     return {
       ...(state !== undefined && { state }),
       ...(label !== undefined && { label }),
       ...(rootBelow !== undefined && { rootBelow }),
       ...(settings !== undefined && { settings }),
+      ...(app !== undefined && { app }),
     };
   }
 
@@ -116,6 +122,14 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
     return { hosts: listHosts(target, hub, filter), whole: true, mark: {} };
   }
 
+  /** Prints the applications of a fleet. @returns its sum */
+  async #showApps(target: Target, hub: HubConnection): Promise<Record<string, unknown>> {
+    const { staleMs, withApp: only } = this.options;
+    const { hosts } = await this.#read(target, hub);
+    const { showApplications } = await import("./fleet-apps.ts");
+    return showApplications(this.surroundings(), { target, hosts, staleMs, only });
+  }
+
   /** Prints the hosts of a fleet. @returns its sum */
   async #show(target: Target, hub: HubConnection): Promise<Record<string, unknown>> {
     const { since, staleMs } = this.options;
@@ -124,6 +138,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
     const versions = new Map<string, number>();
     const roots = new RootCounts();
     const settings = new SettingsCounts();
+    const agents = new Map<string, number>();
     const sums = { hosts: 0, failing: 0, unhealthy: 0, waiting: 0, stale: 0 };
     const now = Date.now();
     for await (const { state, ...host } of this.json ? view.hosts : naturalOrder(view.hosts)) {
@@ -133,6 +148,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
         sums.hosts++;
         roots.note(host);
         settings.note(host);
+        if (host.agent !== undefined) agents.set(host.agent, (agents.get(host.agent) ?? 0) + 1);
         const running = shownVersion(host);
         versions.set(running, (versions.get(running) ?? 0) + 1);
         if (isFailing(host)) sums.failing++;
@@ -154,12 +170,13 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
       else this.print.line(hostLine(host, stale));
     }
     this.note(sumOf(sums, versions));
-    for (const line of [...roots.lines(), ...settings.lines()]) this.note(line);
+    for (const line of [...roots.lines(), ...settings.lines(), ...agentLines(agents)]) this.note(line);
     if (!this.json) for (const line of await originLines(versions, origins)) this.note(line);
     return {
       ...{ target: targetText(target), ...sums, versions: Object.fromEntries(versions) },
       ...(roots.all.length > 0 && { roots: roots.all }),
       ...(settings.all !== undefined && { settings: settings.all }),
+      ...(agents.size > 0 && { agents: Object.fromEntries(agents) }),
       // A reader of changes drops the hosts that a whole answer lacks.
       ...(since !== undefined && { whole: view.whole }),
       cursor: view.mark.cursor ?? null,
@@ -214,6 +231,16 @@ async function originLines(versions: ReadonlyMap<string, number>, origins: Versi
   }
   return lines;
 }
+
+/** Describes which versions of Sealift hosts run, where there are several. */
+const agentLines = (agents: ReadonlyMap<string, number>): string[] =>
+  agents.size < 2
+    ? []
+    : [
+        `sealift: ${mostFirst(agents)
+          .map(([agent, count]) => `${agent} on ${count}`)
+          .join(", ")}`,
+      ];
 
 const mostFirst = (versions: ReadonlyMap<string, number>): [version: string, hosts: number][] =>
   [...versions].toSorted(([, a], [, b]) => b - a);

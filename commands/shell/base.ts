@@ -25,8 +25,8 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
   static readonly table: OptionTable = common;
   /** Name of a long-running program in traces. */
   static readonly service: string | undefined = undefined;
-  /** Returns the fields of the records that the command lists, if it lists something. */
-  static readonly listed: (() => readonly string[] | Promise<readonly string[]>) | undefined = undefined;
+  /** Returns the fields of the records that the command lists with some options, if it lists something. */
+  static readonly listed: ((options: object) => readonly string[] | Promise<readonly string[]>) | undefined = undefined;
 
   /** All commands of the program, set before the command runs. */
   commands: readonly CommandClass[] = [];
@@ -73,7 +73,7 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
     const { csv, fields } = this.options as Values<typeof common>;
     const stdout = this.context.stdout as NodeJS.WriteStream;
     // A program gets every byte of CSV, a terminal no control characters.
-    this.#records = new RecordWriter({ fields, csv, listed: await this.#own.listed?.() }, (line) =>
+    this.#records = new RecordWriter({ fields, csv, listed: await this.#own.listed?.(this.options) }, (line) =>
       stdout.write(`${stdout.isTTY ? printableLines(line) : line}\n`),
     );
   }

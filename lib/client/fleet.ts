@@ -70,10 +70,13 @@ export interface HostFilter {
   /** Version of the trust root; hosts that follow an older one, or none, match. */
   rootBelow?: number;
   settings?: HostSettingsState;
+  /** Id of an application that the host has. */
+  app?: string;
 }
 
 /** Tells whether a host matches the filter, for hubs that cannot filter. */
-function fits(host: FleetHost, { state, label, rootBelow, settings }: HostFilter): boolean {
+function fits(host: FleetHost, { state, label, rootBelow, settings, app }: HostFilter): boolean {
+  if (app !== undefined && host.applications?.[app] === undefined) return false;
   if (settings !== undefined && host.settings_state !== settings) return false;
   if (rootBelow !== undefined && (host.root_version ?? 0) >= rootBelow) return false;
   if (host.state !== undefined) return true;

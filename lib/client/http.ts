@@ -1,7 +1,9 @@
 import type { Readable } from "node:stream";
 import type { Code } from "../contract/codes.ts";
 import { type ErrorFacts, type ErrorKind, isAbort, SealiftError } from "../contract/errors.ts";
+import { USER_AGENT } from "../contract/surfaces/headers.ts";
 import { exchange, ImproperAnswerError, OutgoingError, SilenceError } from "../support/network/exchange.ts";
+import { programVersion } from "../support/program-version.ts";
 import { followRedirects, type RedirectFault } from "../support/redirects.ts";
 import { traceHeaders } from "../support/trace-context.ts";
 import { isWatched, traced } from "../support/work.ts";
@@ -108,7 +110,7 @@ async function ask(
   form: FormBody | undefined,
   transport: Transport,
 ): Promise<HttpResponse> {
-  const headers = { "user-agent": "sealift", ...request.headers, ...credentials };
+  const headers = { "user-agent": `${USER_AGENT}/${programVersion()}`, ...request.headers, ...credentials };
   const { timeoutMs, signal } = transport;
   if (form !== undefined || STREAMED.has(request.operation)) {
     const { method } = request;

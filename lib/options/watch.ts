@@ -117,6 +117,8 @@ export const fleet = {
     rootBelow: optional(
       whole({ metavar: "VERSION", help: "Only hosts whose trust root is older than this version", min: 1 }),
     ),
+    apps: flag({ help: "Applications on each host, instead of hosts" }),
+    withApp: text({ name: "with-app", flag: "--app", metavar: "ID", help: "Only hosts with this application" }),
     withSettings: choice(HOST_SETTINGS, {
       name: "with-settings",
       flag: "--settings",

@@ -18,7 +18,7 @@ import {
 import { finishSwitch, type NewRelease, switchRelease } from "../../releases/switch.ts";
 import { traced } from "../../support/work.ts";
 import { releasesInUse } from "../applications/in-use.ts";
-import { membershipsOf } from "../applications/memberships.ts";
+import { applicationsToReport } from "../applications/to-report.ts";
 import type { Emit } from "../base/events.ts";
 import type { OrderedPlan } from "../base/plan.ts";
 import { reportOf } from "../reports/draft.ts";
@@ -244,8 +244,7 @@ async function commit(run: Run<Deployed>, journal: Journal, { plan, items }: Rea
   const { layout, options, emit } = run;
   const { release, target, resolved_version: version } = journal.entry;
   const running = (await whatRuns(layout, target)) ?? { version, signer: undefined };
-  const membership = await membershipsOf(layout, items, options.supervisor);
-  const told = Object.keys(membership).length > 0 && { membership };
+  const told = await applicationsToReport(layout, items, options.supervisor);
   const report = { ...reportOf(run, { status: "success", running }), ...told };
   try {
     const healthy = plan.after.some(({ action }) => action === "healthcheck");

@@ -3,11 +3,12 @@ import { asSealiftError } from "../../contract/errors.ts";
 import type { TargetName } from "../../contract/target.ts";
 import { readStanding, type Standing, troubleText, writeStanding } from "../../releases/health.ts";
 import { readJournal } from "../../releases/journal.ts";
-import type { Layout } from "../../releases/layout.ts";
+import { isApplication, type Layout } from "../../releases/layout.ts";
 import { acquireLock } from "../../releases/lock.ts";
 import { itemOfUnit } from "../../releases/names.ts";
 import { currentRelease, type Release } from "../../releases/release.ts";
 import { stoppedUnits } from "../../releases/stopped.ts";
+import { applicationsToReport } from "../applications/to-report.ts";
 import { isApplicationUnit } from "../applications/root-supervisor.ts";
 import { healthReport, REPORTS_READ } from "../reports/health-report.ts";
 import { readReports, removeReport, reportName, writeReport } from "../reports/report.ts";
@@ -67,6 +68,8 @@ export class HealthWatch {
   readonly #withdrawals = new Withdrawals();
   /** Units that the last report says are stopped; undefined before it was read. */
   #stopped: readonly string[] | undefined;
+  /** Release of which it is known whether its applications were reported. */
+  #asked: string | undefined;
   #wasSick = false;
   #warned: string | undefined;
 
@@ -148,7 +151,7 @@ export class HealthWatch {
       this.#wasSick = state === "unhealthy";
       this.#hearing.changed({ state, since, message: this.#wasSick ? troubleText(found) : null });
     } else if (before !== undefined && !sameKeys(before.units, units)) await writeStanding(layout, target, found);
-    const isNews = !sameNames(stopped, await this.#toldStopped());
+    const isNews = !sameNames(stopped, await this.#toldStopped()) || (await this.#isUntold(release));
     if (isNews || tellIn(found, Date.parse(now), this.#times.quietMs) === 0)
       await this.#tell(release, found, stopped, now);
   }
@@ -165,8 +168,9 @@ export class HealthWatch {
     if ((await currentRelease(layout, target))?.name !== release.name) return;
     const earlier = await readReports(layout, target, REPORTS_READ);
     const report = healthReport(release, found, earlier, now, stopped, { kind, slug, host_id: options.hostId });
+    const told = await applicationsToReport(layout, release.items, options.supervisor, found.units);
     const log = await this.#logOf(found);
-    await writeReport(layout, target, { ...report, ...(log.length > 0 && { log }) });
+    await writeReport(layout, target, { ...report, ...told, ...(log.length > 0 && { log }) });
     await writeStanding(layout, target, {
       ...found,
       told: { state: found.state, at: now, report: reportName(report) },
@@ -181,6 +185,17 @@ export class HealthWatch {
   async #toldStopped(): Promise<readonly string[]> {
     const { layout, target } = this.#patient;
     return (this.#stopped ??= (await readReports(layout, target, 1))[0]?.health?.stopped ?? []);
+  }
+
+  /** Tells, once for a release, whether no report has named its applications: an agent before 0.3.0 names none. */
+  async #isUntold(release: Release): Promise<boolean> {
+    if (this.#asked === release.name || !release.items.some(isApplication)) return false;
+    this.#asked = release.name;
+    const { layout, target, options } = this.#patient;
+    const earlier = await readReports(layout, target, REPORTS_READ);
+    if (earlier.some((report) => report.applications !== undefined && report.running_version === release.version))
+      return false;
+    return (await applicationsToReport(layout, release.items, options.supervisor)).applications !== undefined;
   }
 
   /** Returns the last lines of the first unhealthy application; none if its operator wants no logs in reports. */

@@ -124,6 +124,7 @@ export function projectReporter(options: HubConnection & { projectId: string }):
         ...(report.health !== undefined && { health: report.health }),
         steps: stepsToReport(report.steps),
         ...(report.log !== undefined && { log: report.log }),
+        ...(report.applications !== undefined && { applications: report.applications }),
         ...(options.labels !== undefined && { labels: options.labels }),
       };
       await new DeployClient(projectId, { ...options, signal }).report(body, report.trust_root);

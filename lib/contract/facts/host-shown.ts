@@ -69,12 +69,19 @@ export const HOST_FACTS = {
   settings_state: { own: ["csv"], within: EVERY_SCREEN },
   settings_of: { own: ["csv"], within: EVERY_SCREEN },
   settings_code: { own: ["csv"], within: EVERY_SCREEN },
+  agent: {
+    title: "Sealift",
+    text: ({ agent = "" }) => agent,
+    isLeftOut: true,
+    own: ["csv", "fleet page", "host page"],
+  },
   started_at: { within: EVERY_SCREEN },
   superseded: { within: EVERY_SCREEN },
   state: { title: "State", own: ["fleet page", "host page"] },
   steps: { title: "Steps", own: ["host page"] },
   log: { title: "Log", own: ["host page"] },
   plugins: { title: "Plugins", own: ["host page"] },
+  applications: { title: "Applications", own: ["host page"] },
   // Facts of the last report for programs.
   ...{ id: {}, deployer_id: {}, kind: {}, slug: {}, repo: {}, deployment_id: {} },
 } as const satisfies Record<FactName, HostFact>;

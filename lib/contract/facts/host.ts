@@ -6,6 +6,7 @@ import { labels } from "../surfaces/labels.ts";
 import {
   deploymentStatus,
   healthField,
+  reportedApplications,
   hostState,
   reportedCode,
   runningSignerField,
@@ -35,6 +36,8 @@ export const hostFacts = {
   running_signer: runningSignerField,
   health: healthField,
   labels: labels.optional(),
+  /** Applications of the version that runs, as of the last report that told of them; never on surface A. */
+  applications: reportedApplications,
 };
 
 /** Facts kept beside the report, each in the column of its name in the hub's `hosts`; omitted where that is null. */
@@ -52,6 +55,8 @@ export const keptFacts = {
   settings_of: z.int().min(1).optional(),
   /** Code for which it could not use them. */
   settings_code: z.string().optional(),
+  /** Version of its agent, or `before 0.3.0`, as of its last poll or report; omitted where neither has said it. */
+  agent: z.string().optional(),
 };
 
 /** Facts that the hub adds to a host's last report in fleets. */
@@ -103,6 +108,8 @@ export const readHost = z.looseObject({
   settings_state: z.enum(HOST_SETTINGS).optional().catch(undefined),
   settings_of: z.int().optional().catch(undefined),
   settings_code: z.string().optional().catch(undefined),
+  agent: z.string().optional().catch(undefined),
+  applications: reportedApplications,
   running_version: z.string().nullish(),
   running_signer: runningSignerField,
   superseded: z.boolean().optional(),

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { slug } from "../identifiers.ts";
 import { HOST_SETTINGS } from "../settings/host-states.ts";
 import { hostState } from "../surfaces/reports.ts";
 import { rootVersion } from "../trust/root.ts";
@@ -50,6 +51,7 @@ export const fleetQuery = z.object({
     .optional()
     .describe("Only hosts that follow an older version of the trust root than this one, or none"),
   settings: z.enum(HOST_SETTINGS).optional().describe("Only hosts whose settings are in this state"),
+  app: slug.optional().describe("Only hosts whose last report tells of this application"),
   text: filterText.describe("Only hosts whose id has this text in it, in any case"),
 });
 export type FleetQuery = z.output<typeof fleetQuery>;

@@ -7,6 +7,7 @@ import { labels } from "./labels.ts";
 import { latestFacts } from "./latest-facts.ts";
 import {
   healthField,
+  reportedApplications,
   reportedCode,
   reportedLog,
   reportedSteps,
@@ -107,6 +108,7 @@ export const projectReport = z.object({
   labels: labels.optional(),
   steps: reportedSteps,
   log: reportedLog,
+  applications: reportedApplications,
 });
 export type ProjectReport = z.infer<typeof projectReport>;
 export const projectReportAnswer = z.object({ deployment_id: z.string() });

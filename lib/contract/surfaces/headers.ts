@@ -29,3 +29,6 @@ export const HEADERS = {
 
 /** Prefix of `X-Signature`, before the lower-case hexadecimal HMAC. */
 export const SIGNATURE_PREFIX = "hmac_sha256:";
+
+/** Name of our programs in `User-Agent`; since 0.3.0 their version follows, as in `sealift/0.3.0`. */
+export const USER_AGENT = "sealift";

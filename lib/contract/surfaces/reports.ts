@@ -70,6 +70,10 @@ export const fleetCounts = z.object({
     .partialRecord(z.enum(HOST_SETTINGS), z.int().nonnegative())
     .optional()
     .describe("Hosts by the state of their settings; omitted where the project has none"),
+  agents: z
+    .array(z.object({ agent: z.string(), hosts: z.int().nonnegative() }))
+    .optional()
+    .describe("Versions of the agents of hosts that are not silent, most hosts first; omitted where none says it"),
 });
 export type FleetCounts = z.infer<typeof fleetCounts>;
 
@@ -125,6 +129,31 @@ export const stepsToReport = (steps: readonly StepOutcome[]): StepOutcome[] =>
     ...rest,
     error_message: error?.slice(0, MAX_STEP_ERROR) ?? null,
   }));
+
+/** Most applications that a report tells of, and most characters of what was wrong with the last run of a job. */
+const MAX_APPLICATIONS = 200;
+export const MAX_RUN_FAULT = 200;
+
+const reportedApplication = z.object({
+  /** State when the report was written: `running`, `stopped` by an operator, `unhealthy`, `waiting` of a job. */
+  state: z.string().regex(/^[a-z-]{1,32}$/),
+  /** Time since when its process is in that state. */
+  since: timestamp.optional(),
+  /** Starts after an end that nobody asked for; omitted for none. */
+  restarts: z.int().nonnegative().optional(),
+  /** Time at which a job was begun last. */
+  last: timestamp.optional(),
+  /** Reason why that run failed; omitted for one that went well, or runs. */
+  fault: z.string().max(MAX_RUN_FAULT).optional(),
+});
+export type ReportedApplication = z.infer<typeof reportedApplication>;
+
+/** Applications of the running release, by id (since 0.3.0). Malformed ones are ignored. */
+export const reportedApplications = z
+  .record(slug, reportedApplication)
+  .refine((all) => Object.keys(all).length <= MAX_APPLICATIONS)
+  .optional()
+  .catch(undefined);
 
 /** Request body of surface A's report route (docs/contract/marketplace.md#reports). */
 export const deploymentReport = z.object({
@@ -188,6 +217,7 @@ export const localReport = z.object({
   trust_root: z.object({ version: rootVersion, digest: sha256Hex }).optional(),
   /** Way in which the processes of each application are told from others, by id; left out without applications. */
   membership: z.record(z.string(), z.enum(MEMBERSHIPS)).optional(),
+  applications: z.record(z.string(), reportedApplication).optional(),
   /** Only in the report of a change of health, which is no deployment. */
   about: z.literal("health").optional(),
 });

@@ -2,13 +2,7 @@ import { Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { HostDetail, HostRecord } from "../../contract/facts/host.ts";
-import {
-  CURSOR_HEADER,
-  type FleetQuery,
-  MOST_HOSTS,
-  NEXT_HEADER,
-  WHOLE_HEADER,
-} from "../../contract/fleets/query.ts";
+import { CURSOR_HEADER, type FleetQuery, MOST_HOSTS, NEXT_HEADER, WHOLE_HEADER } from "../../contract/fleets/query.ts";
 import { HOST_STATES, type HostState, STALE_MS, stateOfHost } from "../../contract/surfaces/host-record.ts";
 import { matchesEtag } from "../../support/network/entity-tags.ts";
 import { countRows } from "../base/buffer-collection.ts";
@@ -164,20 +158,11 @@ async function sendList(
   request: FastifyRequest,
   reply: FastifyReply,
   statements: PreparedStatements,
-  {
-    limit = MOST_HOSTS,
-    after,
-    state,
-    version,
-    label,
-    text,
-    settings,
-    root_below: rootBelow,
-  }: Omit<FleetQuery, "since">,
+  { limit = MOST_HOSTS, after, root_below: rootBelow, ...filter }: Omit<FleetQuery, "since">,
   { view, now }: AskedFleet,
 ): Promise<FastifyReply> {
   const { hosts, hasMore } = await listHosts(statements, view, {
-    filter: { state, version, label, text, settings, rootBelow },
+    filter: { ...filter, rootBelow },
     after: after === undefined ? undefined : placeOf(after),
     limit,
     silentBefore: silentBefore(now),

@@ -1,3 +1,4 @@
+import { agentIn } from "../../contract/agent-version.ts";
 import * as routes from "../../contract/deploy/routes.ts";
 import * as fleets from "../../contract/fleets/routes.ts";
 import type { ProjectHost } from "../../contract/surfaces/deploy.ts";
@@ -131,6 +132,7 @@ export function deploy(options: MountOptions<DeployParts>): readonly Served[] {
           named: hostOf(request.headers),
           labels: claimedLabels(request.headers),
           root: followedRootIn(request.headers),
+          agent: agentIn(request.headers["user-agent"]),
           keyHost: principal.host,
         });
         return { deployment_id: deploymentId };

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from "fastify";
+import { agentIn } from "../../contract/agent-version.ts";
 import * as fleets from "../../contract/fleets/routes.ts";
 import * as routes from "../../contract/reports/routes.ts";
 import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
@@ -66,6 +67,7 @@ export function deployments(options: MountOptions<TargetAccessParts & { reports:
         named: hostOf(request.headers),
         labels: claimedLabels(request.headers),
         root: followedRootIn(request.headers),
+        agent: agentIn(request.headers["user-agent"]),
         keyHost: principal.host,
       });
       return record;

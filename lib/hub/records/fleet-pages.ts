@@ -18,17 +18,19 @@ export interface FleetCursor {
 
 /** Filter of a list of hosts. An undefined field matches every host. */
 export interface FleetFilter {
-  state: HostState | undefined;
+  state?: HostState | undefined;
   /** Version, as it is shown. */
-  version: string | undefined;
+  version?: string | undefined;
   /** Label: `name=value`, or a name alone. */
-  label: string | undefined;
+  label?: string | undefined;
   /** Part of the host id, ignoring case. */
-  text: string | undefined;
+  text?: string | undefined;
   /** Version of the trust root; hosts that follow an older one, or none, match. */
   rootBelow?: number | undefined;
   /** State of the host's settings. */
   settings?: HostSettingsState | undefined;
+  /** Id of an application that its record names. */
+  app?: string | undefined;
 }
 
 /** One page of a list. */
@@ -100,13 +102,15 @@ export async function listHosts(
   view: FleetKey,
   { filter, after, limit, silentBefore }: FleetPage,
 ): Promise<{ hosts: ListedHost[]; hasMore: boolean }> {
-  const { version, label, text, rootBelow, settings } = filter;
+  const { version, label, text, rootBelow, settings, app } = filter;
   const filters: Condition[] = [];
   if (version !== undefined) filters.push({ text: "shown_version = ?", values: [version] });
   if (text !== undefined) filters.push({ text: "lower(host_id) LIKE ? ESCAPE '!'", values: [patternOf(text)] });
   if (rootBelow !== undefined)
     filters.push({ text: "(root_version IS NULL OR root_version < ?)", values: [rootBelow] });
   if (settings !== undefined) filters.push({ text: "settings_state = ?", values: [settings] });
+  // Records are JSON that the hub has written: other texts in them have their quotes escaped.
+  if (app !== undefined) filters.push({ text: "record LIKE ? ESCAPE '!'", values: [patternOf(`"${app}":{"state":`)] });
   const labelled = label === undefined ? undefined : await labelConditions(statements, view, label);
 
   const read = async (stored: HostState, comparison: "<" | ">=", from: string, most: number): Promise<ShownHost[]> => {
@@ -157,6 +161,9 @@ const ROOTS = `SELECT root_version, root_digest, COUNT(*) AS hosts FROM hosts
   ORDER BY root_version DESC, root_digest DESC LIMIT ${MOST_NAMED}`;
 const SETTINGS = `SELECT settings_state, COUNT(*) AS hosts FROM hosts
   WHERE holder = ? AND target = ? AND settings_state IS NOT NULL GROUP BY settings_state`;
+const AGENTS = `SELECT agent, COUNT(*) AS hosts FROM hosts
+  WHERE holder = ? AND target = ? AND agent IS NOT NULL AND heard_at >= ? GROUP BY agent
+  ORDER BY hosts DESC, agent LIMIT ${MOST_NAMED}`;
 const VERSIONS = `SELECT shown_version, COUNT(*) AS hosts,
     SUM(CASE WHEN state = 'failed' AND heard_at >= ? THEN 1 ELSE 0 END) AS failing
   FROM hosts WHERE holder = ? AND target = ? GROUP BY shown_version
@@ -186,6 +193,7 @@ export async function countHosts(
   const roots = await statements.all(ROOTS, [holder, target]);
   const unhealthy = await statements.first(UNHEALTHY, [holder, target, silentBefore]);
   const settings = await statements.all(SETTINGS, [holder, target]);
+  const agents = await statements.all(AGENTS, [holder, target, silentBefore]);
   return {
     hosts: Object.values(states).reduce((sum, count) => sum + count, 0),
     states,
@@ -205,6 +213,9 @@ export async function countHosts(
     }),
     ...(settings.length > 0 && {
       settings: Object.fromEntries(settings.map((row) => [row["settings_state"], Number(row["hosts"])])),
+    }),
+    ...(agents.length > 0 && {
+      agents: agents.map((row) => ({ agent: row["agent"] as string, hosts: Number(row["hosts"]) })),
     }),
   };
 }

@@ -73,6 +73,8 @@ export const hosts = table(
     settings_state: z.enum(HOST_SETTINGS).nullable(),
     settings_of: count.nullable(),
     settings_code: text.nullable(),
+    /** Version of its agent, by its last poll or report; null where neither has said it. */
+    agent: text.nullable(),
   },
   {
     key: ["holder", "target", "host_id"],
@@ -87,6 +89,7 @@ export const hosts = table(
       root_version: null,
       root_digest: null,
       ...{ settings_number: null, settings_state: null, settings_of: null, settings_code: null },
+      agent: null,
     },
     added: {
       "0002-fleet-lists": {
@@ -111,6 +114,11 @@ export const hosts = table(
         columns: ["settings_number", "settings_state", "settings_of", "settings_code"],
         // For the numbers of hosts by state of their settings.
         indexes: { hosts_settings: ["holder", "target", "settings_state"] },
+      },
+      "0015-agents": {
+        columns: ["agent"],
+        // For the numbers of hosts by version of their agent.
+        indexes: { hosts_agent: ["holder", "target", "agent", "heard_at"] },
       },
     },
   },

@@ -19,7 +19,7 @@ const PAGE_HOSTS = 500;
 /** Newest record of a host, about to be stored in a view. */
 export interface NewHost extends Pick<
   HostsTable,
-  "host_id" | "change" | "report_id" | "steps" | "seen_at" | "is_bound" | "root_version" | "root_digest"
+  "host_id" | "change" | "report_id" | "steps" | "seen_at" | "is_bound" | "root_version" | "root_digest" | "agent"
 > {
   record: StoredRecord;
   first_change: number;
@@ -78,6 +78,7 @@ export async function storeHosts(
         unhealthy_since: eb.ref("excluded.unhealthy_since"),
         root_version: eb.fn.coalesce("excluded.root_version", "hosts.root_version"),
         root_digest: eb.fn.coalesce("excluded.root_digest", "hosts.root_digest"),
+        agent: eb.fn.coalesce("excluded.agent", "hosts.agent"),
         // A poll may be recorded between the reading of the row and this.
         seen_at: sql<string>`case when excluded.seen_at is null or hosts.seen_at > excluded.seen_at
           then hosts.seen_at else excluded.seen_at end`,

@@ -41,6 +41,8 @@ export interface IncomingReport {
   isBound: boolean;
   /** Version of the trust root that the host follows; undefined for none. */
   root?: RootMark | undefined;
+  /** Version of the host's agent; undefined where it does not say it. */
+  agent?: string | undefined;
   /** Kept with the host's newest record only, and left out of the view. */
   steps?: readonly StepOutcome[] | undefined;
   createdAt: string;
@@ -61,6 +63,8 @@ export interface ReportContext {
   labels?: Labels | undefined;
   /** Version of the trust root in the request's header; undefined for none. */
   root?: RootMark | undefined;
+  /** Version of the agent that reports; undefined for another program. */
+  agent?: string | undefined;
   /** Only host that the key speaks for; null for any. */
   keyHost: string | null;
 }
@@ -101,7 +105,7 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
     const turned = new Map<string, Health>();
     for (const [
       index,
-      { hostId, hostRecord, id, isNamed, isBound, createdAt, root, steps: taken },
+      { hostId, hostRecord, id, isNamed, isBound, createdAt, root, agent, steps: taken },
     ] of added.entries()) {
       const earlier = hosts.get(hostId);
       if (!isBound && (earlier ?? before.get(hostId))?.is_bound === 1) throw hasOwnKey(hostId);
@@ -109,6 +113,8 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
       const known = earlier?.record ?? parsed(before.get(hostId)?.record);
       const running = runningIn(hostRecord) ?? runningIn(known) ?? UNKNOWN;
       const record: StoredRecord = { ...hostRecord, ...running, ...healthAfter(hostRecord, known) };
+      if (hostRecord.applications === undefined && known !== undefined && keepsRunning(record, known))
+        record.applications = known.applications;
       const turn = turnOfHealth(known, record);
       if (turn !== undefined) turned.set(id, turn);
       const change = changes - added.length + index + 1;
@@ -123,6 +129,7 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
         first_change: earlier?.first_change ?? change,
         root_version: root?.version ?? earlier?.root_version ?? null,
         root_digest: root?.digest ?? earlier?.root_digest ?? null,
+        agent: agent ?? earlier?.agent ?? null,
       });
     }
     await storeHosts(transaction, view, [...hosts.values()], before);
@@ -180,6 +187,10 @@ function healthAfter(record: StoredRecord, known: StoredRecord | undefined): Pic
   return { health: running === undefined || running === runningVersion(known) ? known.health : undefined };
 }
 
+/** Tells whether a host runs what it ran before a report. */
+const keepsRunning = (record: StoredRecord, known: StoredRecord): boolean =>
+  runningVersion(record) !== undefined && runningVersion(record) === runningVersion(known);
+
 /** Returns the health that a host has turned to, if that has changed. */
 function turnOfHealth(before: StoredRecord | undefined, after: StoredRecord): Health | undefined {
   const [was, is] = [before && unhealthySince(before), unhealthySince(after)];
@@ -203,6 +214,7 @@ const outcomeIn = (report: AnyReport, { now, labels }: ReportContext) => ({
   running_version: report.running_version,
   running_signer: report.running_signer,
   health: report.health,
+  applications: "applications" in report ? report.applications : undefined,
   ...((report.labels ?? labels) !== undefined && { labels: report.labels ?? labels }),
 });
 
@@ -210,7 +222,7 @@ const outcomeIn = (report: AnyReport, { now, labels }: ReportContext) => ({
 const ofHost = (
   hostRecord: ReportRecord | ProjectHost,
   { steps }: AnyReport,
-  { named, root, keyHost }: ReportContext,
+  { named, root, agent, keyHost }: ReportContext,
 ) => ({
   hostId: hostRecord.host_id,
   version: hostRecord.version,
@@ -218,7 +230,7 @@ const ofHost = (
   hostRecord,
   isNamed: named === hostRecord.host_id,
   isBound: keyHost === hostRecord.host_id,
-  ...{ steps, root, createdAt: hostRecord.created_at },
+  ...{ steps, root, agent, createdAt: hostRecord.created_at },
 });
 
 /**

@@ -21,6 +21,8 @@ export interface SeenHost {
   id: string;
   /** Version of the trust root that it follows; undefined for none. */
   root: RootMark | undefined;
+  /** Version of its agent; undefined where it does not say it. */
+  agent?: string | undefined;
   /** By which it enters the view if it is not there; undefined for a host that enters by its first report. */
   claim?: HostClaim | undefined;
 }
@@ -45,7 +47,11 @@ export async function seeHosts(db: Queries, view: FleetKey, hosts: readonly Seen
     .execute();
   for (const group of Map.groupBy(hosts, ({ root }) => root && rootMarkText(root)).values())
     await noteRoot(db, view, group);
+  for (const [agent, group] of Map.groupBy(hosts, (host) => host.agent))
+    if (agent !== undefined) await noteAgent(db, view, agent, idsOf(group));
 }
+
+const idsOf = (hosts: readonly SeenHost[]): string[] => hosts.map(({ id }) => id);
 
 /**
  * Adds hosts that poll with keys of their own and are not in the view: they have nothing to report, since they run what
@@ -85,7 +91,7 @@ async function liveKeys(db: Queries, hosts: readonly SeenHost[]): Promise<Set<st
 }
 
 /** Makes the record of a host from its poll. Times of a report are empty: there was none. */
-function newHost({ id, root, claim }: SeenHost, change: number, seenAt: string): NewHost {
+function newHost({ id, root, agent, claim }: SeenHost, change: number, seenAt: string): NewHost {
   const { running, labels } = claim!;
   const report_id = recordId("dpl", Date.parse(seenAt));
   const record = {
@@ -96,6 +102,7 @@ function newHost({ id, root, claim }: SeenHost, change: number, seenAt: string):
   return {
     ...{ host_id: id, change, report_id, record, steps: null, is_bound: 1, seen_at: seenAt, first_change: change },
     ...{ root_version: root?.version ?? null, root_digest: root?.digest ?? null },
+    agent: agent ?? null,
   };
 }
 
@@ -120,6 +127,29 @@ async function noteRoot(db: Queries, view: FleetKey, group: readonly SeenHost[])
     await updateWhere(transaction, "hosts", { holder, target })
       .where("host_id", "in", changed)
       .set({ root_version: version, root_digest: digest, change })
+      .execute();
+  });
+}
+
+/** Records the version of the agent of hosts, where that has changed. */
+async function noteAgent(db: Queries, view: FleetKey, agent: string, ids: readonly string[]): Promise<void> {
+  const { holder, target } = view;
+  const others = await selectWhere(db, "hosts", { holder, target })
+    .select("host_id")
+    .where("host_id", "in", ids)
+    .where((eb) => eb.or([eb("agent", "is", null), eb("agent", "!=", agent)]))
+    .execute();
+  if (others.length === 0) return;
+  await inTransaction(db, async (transaction) => {
+    const change = await nextChange(transaction, view);
+    if (change === undefined) return;
+    await updateWhere(transaction, "hosts", { holder, target })
+      .where(
+        "host_id",
+        "in",
+        others.map(({ host_id: id }) => id),
+      )
+      .set({ agent, change })
       .execute();
   });
 }

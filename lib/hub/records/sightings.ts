@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import { agentIn } from "../../contract/agent-version.ts";
 import { hostId } from "../../contract/identifiers.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { type RootMark, rootMarkIn, rootMarkText } from "../../contract/trust/marks.ts";
@@ -39,13 +40,13 @@ export class Sightings extends HourlyNotes<Seen> {
     const host = hostOf(headers);
     if (host === undefined) return;
     const root = followedRootIn(headers);
+    const agent = agentIn(headers["user-agent"]);
     const by = key?.host === host ? key.keyId : undefined;
     // A host that was removed comes back with another key.
-    const name = JSON.stringify([view.holder, view.target, host, root && rootMarkText(root), by]);
+    const name = JSON.stringify([view.holder, view.target, host, root && rootMarkText(root), agent, by]);
     this.noteOnce(name, () => ({
       ...view,
-      id: host,
-      root,
+      ...{ id: host, root, agent },
       claim: by === undefined ? undefined : claimIn(headers, by),
     }));
   }
@@ -68,7 +69,7 @@ export class Sightings extends HourlyNotes<Seen> {
     const seenAt = new Date(now).toISOString();
     for (const group of Map.groupBy(seen, ({ holder, target }) => JSON.stringify([holder, target])).values()) {
       const { holder, target } = group[0]!;
-      // A host that has taken over another root meanwhile was noted twice.
+      // A host that has taken over another root or agent meanwhile was noted twice.
       const hosts = [...new Map(group.map((host) => [host.id, host])).values()];
       for (let start = 0; start < hosts.length; start += BATCH)
         await seeHosts(this.#db, { holder, target }, hosts.slice(start, start + BATCH), seenAt).catch(() => undefined);

@@ -2,25 +2,22 @@ import type { FastifyRequest } from "fastify";
 import type { ReactNode } from "react";
 import { type FormedFactIn, partsOf } from "../../contract/facts/host-shown.ts";
 import * as routes from "../../contract/fleets/routes.ts";
-import { SETTINGS_WORDS } from "../../contract/settings/host-states.ts";
 import type { FleetCounts } from "../../contract/surfaces/reports.ts";
 import { parseTarget } from "../../contract/target.ts";
 import { forbidden, HubError, notFound } from "../../hub/base/errors.ts";
 import { callTo, unlessHidden } from "../page/api.ts";
 import { watchCommand } from "../page/commands.ts";
 import { type PageContext, param, queryOf, type Screen } from "../page/context.ts";
-import { Field, Filter, Select } from "../page/forms.tsx";
 import { Layout } from "../page/layout.tsx";
 import { named, type NamedTarget } from "../page/named-target.ts";
 import { Empty, Go, KIND_NAMES, Live, Pager, type Row, Table, Time } from "../page/parts.tsx";
 import { TargetLayout } from "../page/target-layout.tsx";
 import { pagePaths, type TargetKind, withQuery } from "../page/view.ts";
 import { Adoption } from "./adoption.tsx";
-import { Figure, sharesOf, StateBadge, STATES, Versions } from "./fleet-parts.tsx";
+import { Figure, sharesOf, StateBadge, Versions } from "./fleet-parts.tsx";
 import {
   countsCall,
   fleetCall,
-  type FleetFilter,
   type FleetHost,
   hostsCall,
   readHosts,
@@ -28,6 +25,7 @@ import {
   type Trouble,
   troubleOf,
 } from "./fleets.ts";
+import { filterIn, filterQuery, HostFilter } from "./host-filter.tsx";
 
 const HOSTS = 100;
 const PAGE_FLEETS = "20";
@@ -77,14 +75,7 @@ export const fleetScreen =
 /** Which version runs where. */
 export const fleet = fleetScreen(async ({ api, hub }, request, target) => {
   const { kind, slug, name, latest, isControlled } = target;
-  const [version, label] = [queryOf(request, "version"), queryOf(request, "label")];
-  const filter = {
-    version,
-    label,
-    state: queryOf(request, "state"),
-    text: queryOf(request, "q"),
-    settings: queryOf(request, "settings"),
-  };
+  const filter = filterIn(request);
   const after = queryOf(request, "after");
   const counts = await api.call(request, countsCall(target));
   const { hosts: total, versions, labels } = counts;
@@ -96,7 +87,7 @@ export const fleet = fleetScreen(async ({ api, hub }, request, target) => {
       : undefined;
   const parts = partsFor(shown);
   const here = pagePaths.fleet(kind, slug);
-  const query = { version, label, state: filter.state, settings: filter.settings, q: filter.text };
+  const query = filterQuery(filter);
   return (
     <TargetLayout {...{ kind, slug, name, isControlled }} at="Fleet">
       {total === 0 ? (
@@ -121,6 +112,11 @@ export const fleet = fleetScreen(async ({ api, hub }, request, target) => {
             </Live>
           )}
           <HostFilter {...{ here, filter, versions, labels, settings: counts.settings }} />
+          {kind === "project" && (
+            <p className="help">
+              <Go to={withQuery(pagePaths.applications(slug), query)}>Applications on each of these hosts</Go>
+            </p>
+          )}
           <Live id="fleet-hosts" of={pagePaths.target(kind, slug)}>
             <Table
               label="Hosts"
@@ -189,40 +185,6 @@ const titleOf = ({ fact, title }: Part) => (fact in CELLS ? title : ([title, fac
 function rowOf(parts: readonly Part[], host: FleetHost, to: string): Row {
   const [name, ...cells] = parts.map(({ cell }) => cell(host, to));
   return [host.id, name, ...cells];
-}
-
-interface Offered {
-  here: string;
-  filter: FleetFilter;
-  versions: FleetCounts["versions"];
-  labels: readonly string[];
-  settings: FleetCounts["settings"];
-}
-
-function HostFilter({ here, filter, versions, labels, settings }: Offered) {
-  const isFiltered = Object.values(filter).some((value) => value !== "");
-  const all = ["", "all"] as const;
-  const states = Object.entries(STATES).map(([state, [text]]) => [state, text] as const);
-  const pairs = (values: readonly string[]) => [all, ...values.map((each) => [each, each] as const)];
-  const offered = versions.map(({ version }) => version);
-  return (
-    <Filter to={here} label="Hosts">
-      <Field label="Host" name="q" type="search" defaultValue={filter.text} maxLength={255} />
-      <Select label="Version" name="version" value={filter.version} of={pairs(offered)} />
-      <Select label="State" name="state" value={filter.state} of={[all, ...states]} />
-      {labels.length > 0 && <Select label="Label" name="label" value={filter.label} of={pairs(labels)} />}
-      {settings !== undefined && (
-        <Select
-          label="Settings"
-          name="settings"
-          value={filter.settings}
-          of={[all, ...Object.entries(SETTINGS_WORDS)]}
-        />
-      )}
-      <button>Show</button>
-      {isFiltered && <Go to={here}>Show all</Go>}
-    </Filter>
-  );
 }
 
 interface ListedFleet {

@@ -40,6 +40,8 @@ export interface FleetFilter {
   state: string;
   /** State of the host's settings. */
   settings: string;
+  /** Id of an application. */
+  app: string;
   /** Part of the host's id. */
   text: string;
 }

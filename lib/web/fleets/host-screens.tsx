@@ -1,5 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import type { ReactNode } from "react";
+import { applicationsOf } from "../../contract/facts/host-applications.ts";
 import { type FormedFactIn, partsOf } from "../../contract/facts/host-shown.ts";
 import * as routes from "../../contract/fleets/routes.ts";
 import { listReports } from "../../contract/reports/routes.ts";
@@ -14,6 +15,7 @@ import { Layout } from "../page/layout.tsx";
 import { Badge, FactList, Go, Live, Pager, Section, Table, Time, type Tone } from "../page/parts.tsx";
 import { KeyName } from "../page/version-marks.tsx";
 import { pagePaths, type TargetKind } from "../page/view.ts";
+import { APPLICATION_COLUMNS, applicationCells } from "./application-parts.tsx";
 import { StateBadge } from "./fleet-parts.tsx";
 import { fleetScreen } from "./fleet-screens.tsx";
 import { fleetCall, type FleetHost, hostOf } from "./fleets.ts";
@@ -36,7 +38,7 @@ const STEP_TONES: Record<StepOutcome["status"], Tone> = { done: "good", failed: 
 const took = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
 
 /** Facts with a place on the page outside of the list. */
-type Apart = "host_id" | "error_message" | "steps" | "log" | "plugins";
+type Apart = "host_id" | "error_message" | "steps" | "log" | "plugins" | "applications";
 
 /** Fact of the list; undefined for nothing to show. */
 type Fact = (host: FleetHost) => ReactNode;
@@ -65,12 +67,13 @@ const PARTS = partsOf<Fact>(
 );
 
 /** Shows one host: its last report, and earlier ones. */
-export const host = fleetScreen(async ({ api }, request, target) => {
+export const host = fleetScreen(async ({ api, hub }, request, target) => {
   const { kind, slug, name } = target;
   const id = param(request, "host");
   const detail = await api.call(request, fleetCall([routes.showProjectHost, routes.showTargetHost], target, id));
   const host = hostOf(id, detail);
   const { error_message: error, steps, log = [] } = detail;
+  const told = applicationsOf(detail, hub.clock()).filter(({ application }) => application !== null);
   const { plugins = [] } = "plugins" in detail ? detail : {};
   const text = (value: unknown): string => (typeof value === "string" ? value : "");
   const history = await reportsOf(api, request, kind);
@@ -96,6 +99,16 @@ export const host = fleetScreen(async ({ api }, request, target) => {
             <pre tabIndex={0} aria-label="Log">
               {log.join("\n")}
             </pre>
+          </Section>
+        )}
+        {told.length > 0 && (
+          <Section id="applications" title="Applications">
+            <p className="help">As the host has told in its last report that named them.</p>
+            <Table
+              label="Applications"
+              columns={["Application", ...APPLICATION_COLUMNS]}
+              rows={told.map((of) => [of.application ?? "", of.application, ...applicationCells(of)])}
+            />
           </Section>
         )}
         {steps.length > 0 && (

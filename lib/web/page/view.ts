@@ -69,6 +69,7 @@ export const pagePaths = {
   compare: (kind: MarketplaceKind, slug: string) => `${pagePaths.target(kind, slug)}/compare`,
   fleet: (kind: TargetKind, slug: string) => `${pagePaths.target(kind, slug)}/fleet`,
   host: (kind: TargetKind, slug: string, host: string) => `${pagePaths.fleet(kind, slug)}/${segment(host)}`,
+  applications: (projectId: string) => `${pagePaths.target("project", projectId)}/applications`,
   fleets: () => "/fleets",
   projects: () => "/projects",
   keys: () => "/keys",

@@ -17,6 +17,7 @@ const BY_HAND: ByHand = {
   hosts: {
     ...{ root_version: 3, root_digest: "c".repeat(64) },
     ...{ settings_number: 3, settings_state: "failed", settings_of: 3, settings_code: "unhealthy" },
+    agent: "0.3.0",
   },
   projects: { approval_by: "owner" },
   versions: { approved_by: "key_admin", approved_at: AT },

@@ -188,6 +188,7 @@ export const pagesOf = (projectId: string): Record<string, string> => ({
   service: "/services/chart-store",
   project: `/projects/${projectId}`,
   "project-fleet": `/projects/${projectId}/fleet`,
+  "project-applications": `/projects/${projectId}/applications`,
   fleets: "/fleets",
   projects: "/projects",
   keys: "/keys",
