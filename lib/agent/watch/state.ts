@@ -52,6 +52,8 @@ export class WatchMemory {
   readonly #file: string;
   readonly #turns = new PQueue({ concurrency: 1 });
   #state: WatchState | undefined;
+  /** Content of the file; undefined for one that is missing or not valid. */
+  #written: string | undefined;
 
   constructor(root: { readonly layout: Layout }, target: TargetName) {
     this.#root = root;
@@ -83,15 +85,24 @@ export class WatchMemory {
     return this.#turns.add(() => this.#read());
   }
 
+  /** Changes what is remembered; a file that says it already is not written again. */
   change(changes: Partial<Omit<WatchState, "v">>): Promise<void> {
     return this.#turns.add(async () => {
       this.#state = { ...(await this.#read()), ...changes };
+      const text = JSON.stringify(this.#state);
+      if (text === this.#written) return;
       await writeJsonFile(this.#path, this.#state);
+      this.#written = text;
     });
   }
 
   async #read(): Promise<WatchState> {
-    return (this.#state ??= (await readJsonFile(this.#path, watchState)) ?? { v: 1, paused: false, latest: null });
+    if (this.#state === undefined) {
+      const found = await readJsonFile(this.#path, watchState);
+      this.#state = found ?? { v: 1, paused: false, latest: null };
+      this.#written = found && JSON.stringify(found);
+    }
+    return this.#state;
   }
 }
 

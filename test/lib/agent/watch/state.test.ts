@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import { WatchMemory } from "../../../../lib/agent/watch/state.ts";
@@ -46,6 +46,29 @@ t.test("changes that come at once are all kept, in memory and on disk, whatever 
     t.same(await memory.read(), wanted);
     t.same(await new WatchMemory({ layout }, `plugin-${round}`).read(), wanted);
   }
+});
+
+t.test("what is remembered already is not written again: an idle host writes nothing", async (t) => {
+  const layout = layoutOf(temporaryFolder(t));
+  const file = join(layout.sealift, "state/watch-plugin-a.json");
+  const writes = async (): Promise<bigint> => (await stat(file, { bigint: true })).ino;
+  const unpublished = { etag: null, version: null, identity: null, yanked: [] };
+  for (const latest of [unpublished, LATEST]) {
+    await new WatchMemory({ layout }, "plugin-a").change({ latest });
+    const first = await writes();
+    // A restart knows it, too.
+    for (const memory of [new WatchMemory({ layout }, "plugin-a"), new WatchMemory({ layout }, "plugin-a")])
+      for (let poll = 0; poll < 3; poll++) await memory.change({ latest: { ...latest } });
+    t.equal(await writes(), first);
+  }
+  const memory = new WatchMemory({ layout }, "plugin-a");
+  await memory.read();
+  await rm(file);
+  await mkdir(file);
+  await t.rejects(memory.change({ paused: true }));
+  await rm(file, { recursive: true });
+  await memory.change({ paused: true });
+  t.match(JSON.parse(await readFile(file, "utf8")), { paused: true }, "what could not be written is written later");
 });
 
 t.test("a file that is not ours is forgotten, one that cannot be read is an error", async (t) => {
