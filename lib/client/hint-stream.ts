@@ -1,6 +1,6 @@
 import { createParser } from "eventsource-parser";
 import { followChanges } from "../contract/changes/routes.ts";
-import { type ChangeHint, changeHint, HINT_EVENT } from "../contract/surfaces/changes.ts";
+import { beatIn, type ChangeHint, changeHint, HINT_EVENT } from "../contract/surfaces/changes.ts";
 import { HEADERS } from "../contract/surfaces/headers.ts";
 import { baseUrl, pathOf } from "../contract/surfaces/paths.ts";
 import { parseJson } from "../support/documents/limits.ts";
@@ -13,19 +13,25 @@ import { hostHeaders, type HubConnection } from "./hub-connection.ts";
 const MAX_EVENT_CHARACTERS = 64 * 1024;
 /** Matches ids that a header can repeat. Any other id would make every later connection fail. */
 const USABLE_ID = /^[!-~]{1,128}$/;
+/** Seconds between two comments that a watch asks for: few bytes, and still within the patience of usual proxies. */
+const BEAT_S = 50;
 /**
- * Silence after which a stream counts as dead, in milliseconds. The hub sends a comment every 15 seconds, so a proxy
- * buffers the answer, or has cut it.
+ * Silence after which a stream counts as dead, in milliseconds: a beat and a half. Then a proxy buffers the answer, or
+ * has cut it. Hubs of before 0.3.0 send a comment every 15 seconds.
  */
-export const SILENCE_MS = 60_000;
+export const SILENCE_MS = 1.5 * BEAT_S * 1000;
 
 export interface HintHearing {
   /** Id of the last hint received: the stream starts with what was missed since. */
   lastEventId?: string | undefined;
   /** Defaults to {@link SILENCE_MS}. */
   silenceMs?: number | undefined;
-  /** Called when the hub has begun to answer, and no proxy buffers the answer. */
-  onOpen: () => void;
+  /**
+   * Called when the hub has begun to answer, and no proxy buffers the answer.
+   *
+   * @param isLife whether the hub takes the stream for a sign of life, so that polls may be rare
+   */
+  onOpen: (isLife: boolean) => void;
   /** @param id undefined for one that could not be sent back */
   onHint: (hint: ChangeHint, id: string | undefined) => void;
 }
@@ -51,6 +57,7 @@ export async function followHints(
     headers: {
       accept: "text/event-stream",
       "cache-control": "no-cache",
+      [HEADERS.beat]: String(BEAT_S),
       ...hostHeaders(connection),
       ...(lastEventId !== undefined && { "last-event-id": lastEventId }),
     },
@@ -78,7 +85,7 @@ export async function followHints(
     let isOpen = false;
     for await (const chunk of response.body) {
       // A buffering proxy sends the headers alone.
-      if (!isOpen) onOpen();
+      if (!isOpen) onOpen(beatIn(header(response, HEADERS.beat)) !== undefined);
       isOpen = true;
       parser.feed(decoder.decode(chunk as Buffer, { stream: true }));
     }

@@ -59,6 +59,7 @@ export class WatchingHost implements AsyncDisposable {
     this.#client = new DeployClient(orders.projectId, { ...connection, signal: this.#stop.signal });
     this.#hints = new Hints({
       look: () => void asking.run(this, () => this.look()),
+      flows: () => undefined,
       emit: ({ event }) => (event === "hints.connected" ? orders.onConnected() : orders.onError(event)),
       random: Math.random,
     });

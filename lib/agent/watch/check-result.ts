@@ -3,13 +3,16 @@ import { blamesVersion } from "../../contract/blame.ts";
 import { EXIT, type ExitCode } from "../../contract/codes.ts";
 import { SealiftError } from "../../contract/errors.ts";
 import { type TargetName, targetOfName, targetText } from "../../contract/target.ts";
-import { rollback } from "../deployment/rollback.ts";
+import type { Layout } from "../../releases/layout.ts";
+import { previousRelease, rollback } from "../deployment/rollback.ts";
 import type { DeployResult } from "../deployment/run.ts";
+import type { Source } from "../sources/source.ts";
 import { type Decision, HELD, whereNothingRuns } from "./decide.ts";
 import type { DeploymentQueue } from "./deployment-queue.ts";
 import type { EmitWatch, WatchEvent } from "./events.ts";
 import { isoNow } from "./schedule.ts";
 import type { WatchTarget } from "./target.ts";
+import { titleOf } from "./target-on-disk.ts";
 
 /** Result of one turn, for `--once` and the back-off. */
 export interface TurnResult {
@@ -22,6 +25,32 @@ export interface TurnResult {
 
 /** Decision to hold a version. */
 export type Held = Extract<Decision, { do: "hold" }>;
+
+/** Versions of a target at a check; null for none. */
+interface CheckedVersions {
+  running: string | null;
+  latest: string | null;
+  /** Latest version of the check before. */
+  before: string | null;
+}
+
+/** Returns the event of a check that has succeeded. @param projectName as the hub has said it now, if it has */
+export async function checkDone(
+  target: string,
+  layout: Layout,
+  source: Source,
+  { running, latest, before }: CheckedVersions,
+  projectName: string | undefined,
+): Promise<WatchEvent> {
+  const title = await titleOf(layout, source.target, projectName);
+  return {
+    ...{ event: "check.done", at: isoNow(), target, running_version: running },
+    ...(title !== undefined && { title }),
+    latest_version: latest,
+    previous_version: (await previousRelease(layout, source))?.version ?? null,
+    changed: latest !== before,
+  };
+}
 
 /** Returns the event that tells why a version is not followed. @param target in events */
 export const heldEvent = (target: string, { version, reason, message, rights }: Held): WatchEvent => ({

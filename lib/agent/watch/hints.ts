@@ -38,6 +38,8 @@ const REFUSALS: ReadonlySet<number | undefined> = new Set([400, 401, 403, 404, 4
 interface HintsOptions {
   /** Makes a target check its hub now. @param name of the watched target */
   look: (name: string) => void;
+  /** Called when a target's hub begins or ends to say by a stream that nothing has changed. */
+  flows: (name: string, isFlowing: boolean) => void;
   emit: EmitWatch;
   /** Returns a random number from 0 to 1. */
   random: () => number;
@@ -166,9 +168,10 @@ export class Hints implements AsyncDisposable {
         { ...connection, signal },
         {
           ...{ lastEventId: hearing.lastEventId, silenceMs: this.#times.silenceMs },
-          onOpen: () => {
+          onOpen: (isLife) => {
             hearing.toldAs = "open";
             hearing.wasOpen = true;
+            if (isLife) this.#flow(names, true);
             this.#options.emit({ event: "hints.connected", hub, targets: names.size });
           },
           onHint: (hint, id) => {
@@ -180,7 +183,13 @@ export class Hints implements AsyncDisposable {
       return undefined;
     } catch (thrown) {
       return asSealiftError(thrown);
+    } finally {
+      this.#flow(names, false);
     }
+  }
+
+  #flow(names: Group["names"], isFlowing: boolean): void {
+    for (const name of [...names.values()].flat()) this.#options.flows(name, isFlowing);
   }
 
   #heard({ targets, spread_ms: spread }: ChangeHint, names: ReadonlyMap<string, readonly string[]>): void {

@@ -7,24 +7,33 @@ import type { Layout } from "../../releases/layout.ts";
 import { releaseLeft } from "../../releases/quarantine.ts";
 import { readRootMark } from "../../releases/trust-roots.ts";
 import { deploy } from "../deployment/deploy.ts";
-import { previousRelease } from "../deployment/rollback.ts";
 import type { DeployResult } from "../deployment/run.ts";
 import type { Source } from "../sources/source.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 import { AheadFetch } from "./ahead.ts";
-import { afterTurn, doneEvent, goBack, type Held, heldEvent, heldTurn, type TurnResult } from "./check-result.ts";
+import {
+  afterTurn,
+  checkDone,
+  doneEvent,
+  goBack,
+  type Held,
+  heldEvent,
+  heldTurn,
+  type TurnResult,
+} from "./check-result.ts";
 import { decideDeployment, type Decision, type TargetFacts } from "./decide.ts";
 import type { HoldReason, WatchAction, WatchedTarget } from "./events.ts";
 import { FollowedTrust } from "./followed-trust.ts";
 import { onRequests, takeRequests } from "./operator-requests.ts";
 import { recoverTarget } from "./recovery.ts";
 import { isoNow, nextDelay, untilAborted } from "./schedule.ts";
+import { StandingAnswer } from "./standing-answer.ts";
 import { WatchMemory } from "./state.ts";
 import { StateRecord } from "./state-record.ts";
 import type { LoopContext, WatchTarget } from "./target.ts";
 import { healthWatchOf } from "./target-health.ts";
 import { jobsOf } from "./target-jobs.ts";
-import { decisionFacts, describeTarget, isDamaged, lookAt, runningVersion, titleOf } from "./target-on-disk.ts";
+import { decisionFacts, describeTarget, isDamaged, lookAt, runningVersion } from "./target-on-disk.ts";
 import { TargetSettings } from "./target-settings.ts";
 import { WatchedRoot } from "./watched-root.ts";
 
@@ -36,6 +45,8 @@ export class TargetLoop implements AsyncDisposable {
   readonly #memory: WatchMemory;
   readonly #record: StateRecord;
   readonly ahead: AheadFetch;
+  /** Whether the hub's last answer stands, so that a check needs no request. */
+  readonly answer: StandingAnswer;
   readonly #trust = new FollowedTrust((event) => this.#context.emit({ ...event, target: this.name }));
   readonly #settings: TargetSettings;
   #target: WatchTarget;
@@ -60,6 +71,7 @@ export class TargetLoop implements AsyncDisposable {
     this.#record = new StateRecord(this.#memory);
     this.#context = { ...context, emit: this.#record.hearing(context.emit) };
     this.ahead = new AheadFetch(this.#context);
+    this.answer = new StandingAnswer(context.random);
     this.#settings = new TargetSettings(this.#source, this.#memory, this.#context);
   }
 
@@ -160,6 +172,7 @@ export class TargetLoop implements AsyncDisposable {
 
   /** Ends the wait for the next check. A host that was removed waits for a person, and heeds no hint. */
   wake(by: "person" | "hint" = "person"): void {
+    this.answer.doubt();
     if (by === "person" || this.#lastError?.code !== "host_removed") this.#nudge.abort();
   }
 
@@ -220,8 +233,9 @@ export class TargetLoop implements AsyncDisposable {
     const before = await this.#memory.read();
     const running = await runningVersion(this.#layout, this.#source.target);
     const root = await readRootMark(this.#layout, this.#source.target);
-    const answer = await polling(this.#target.hub, () =>
-      this.#target.poll(before.latest?.etag ?? undefined, signal, running, root),
+    const isDue = this.#failures > 0 || this.#held !== null || (this.#opensAt ?? Infinity) <= Date.now();
+    const answer = await this.answer.polled(JSON.stringify([running, root]), isDue, () =>
+      polling(this.#target.hub, () => this.#target.poll(before.latest?.etag ?? undefined, signal, running, root)),
     );
     if (answer.changed)
       await this.#memory.change({ latest: { ...answer.latest, yanked: [...answer.latest.yanked], etag: answer.etag } });
@@ -230,14 +244,8 @@ export class TargetLoop implements AsyncDisposable {
     const opensAt = Date.parse(latest?.nextAt ?? "");
     this.#opensAt = opensAt > Date.now() ? opensAt : undefined;
     await this.#memory.rename(answer.projectName);
-    const title = await titleOf(this.#layout, this.#source.target, answer.projectName);
-    emit({
-      ...{ event: "check.done", at: isoNow(), target: this.name, running_version: running },
-      ...(title !== undefined && { title }),
-      latest_version: latest?.version ?? null,
-      previous_version: (await previousRelease(this.#layout, this.#target.source("latest")))?.version ?? null,
-      changed: latest?.version !== before.latest?.version,
-    });
+    const versions = { running, latest: latest?.version ?? null, before: before.latest?.version ?? null };
+    emit(await checkDone(this.name, this.#layout, this.#target.source("latest"), versions, answer.projectName));
   }
 
   async #decide(): Promise<Decision> {

@@ -78,6 +78,7 @@ export class Watch {
     this.#signal = signal;
     await using hints = new Hints({
       look: (name) => this.#running.get(name)?.loop.wake("hint"),
+      flows: (name, isFlowing) => this.#running.get(name)?.loop.answer.flows(isFlowing),
       ...{ emit: this.#emit, random: this.#context.random, times: this.#hintTimes },
     });
     this.#hints = hints;

@@ -12,7 +12,8 @@ export const followChanges = {
   otherHosts: "none",
   load: "endless",
   summary: "Hints that targets may have another latest version, as server-sent events",
-  description: "The stream names what the key may see. A comment every 15 seconds shows that it is alive.",
+  description:
+    "The stream names what the key may see. A comment every 15 seconds, or as X-Sealift-Beat asks, shows that it is alive.",
   query: z.object({ targets: hintedTargets }),
   ok: { 200: { description: "The stream.", content: { "text/event-stream": { schema: z.string() } } } },
   errors: [401, 403, 404, 422],

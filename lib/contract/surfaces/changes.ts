@@ -27,6 +27,15 @@ export const changeHint = z.object({
 });
 export type ChangeHint = z.infer<typeof changeHint>;
 
+/** Seconds between two comments of a stream: those that a client may ask for, and those without a word. */
+export const BEATS = { least: 15, most: 55, usual: 15 } as const;
+
+/** Reads the seconds of a beat as a header says them; undefined for others than {@link BEATS} has. */
+export function beatIn(given: string | string[] | undefined): number | undefined {
+  const seconds = typeof given === "string" && /^\d{1,3}$/.test(given) ? Number(given) : 0;
+  return seconds >= BEATS.least && seconds <= BEATS.most ? seconds : undefined;
+}
+
 /** `event` of a hint; streams may have others in future. */
 export const HINT_EVENT = "changed";
 

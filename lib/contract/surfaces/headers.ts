@@ -23,6 +23,8 @@ export const HEADERS = {
   running: "X-Sealift-Running",
   /** Trust root that the polling host follows: the number of its version, a colon, and its digest. */
   root: "X-Sealift-Root",
+  /** Seconds between two comments of a stream of hints, asked for by the client, and granted by the hub. */
+  beat: "X-Sealift-Beat",
   /** Random name that a watch keeps for as long as it runs, by which hubs recognize clones of a machine. */
   instance: "X-Sealift-Instance",
 } as const;

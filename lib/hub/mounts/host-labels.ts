@@ -4,6 +4,7 @@ import type { MountOptions } from "../access/authentication.ts";
 import { controlledBy } from "../access/project-access.ts";
 import { serve, type Served } from "../access/serve.ts";
 import { noSuchHost } from "../fleets/fleet-view.ts";
+import { announceChange } from "../records/change-feed.ts";
 import { labelHost } from "../records/host-rows.ts";
 import type { Records } from "../records/port.ts";
 import { fleetOf, subjectOf } from "../records/subjects.ts";
@@ -19,6 +20,8 @@ export function hostLabels({ hub }: MountOptions<Records>): readonly Served[] {
       const authority = { principal, projectIds: [project.id] } as const;
       await audited(hub, request, authority, async (transaction, tell, { targets: [target] }) => {
         if (!(await labelHost(transaction, fleetOf(target), host, text))) throw noSuchHost();
+        // Another wave may be the host's now.
+        await announceChange(transaction, hub.database.dialect, target.id);
         await tell({ action: "host.label", subject: subjectOf(target), facts: { host_id: host, labels: text } });
       });
     }),

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { sql } from "kysely";
 import type pg from "pg";
 import { CHANGES_CHANNEL } from "./migrations.ts";
-import type { Database } from "./port.ts";
+import type { Database, Dialect, Transacted } from "./port.ts";
 import { socketOf } from "./silence.ts";
 
 /** Interval of a hub on SQLite, which announces no changes, in milliseconds. */
@@ -40,6 +41,17 @@ export function openChangeFeed(database: Database, listener: ChangeListener): ()
     ending.abort();
     await done;
   };
+}
+
+/** Announces that a target may answer some host differently, although no column of its row has changed. */
+export async function announceChange(transaction: Transacted, dialect: Dialect, projectId: string): Promise<void> {
+  if (dialect === "postgres") {
+    await sql`select pg_notify(${CHANGES_CHANNEL}, ${projectId})`.execute(transaction);
+    return;
+  }
+  // As the trigger of that table does it (migrations.ts).
+  await sql`delete from changes where project_id = ${projectId}`.execute(transaction);
+  await sql`insert into changes (project_id) values (${projectId})`.execute(transaction);
 }
 
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>

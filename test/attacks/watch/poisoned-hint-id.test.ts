@@ -25,7 +25,7 @@ for (const [what, id] of [
     t.teardown(() => server.close());
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const hints = new Hints({
-      ...{ look: () => {}, emit: () => {}, random: () => 0.5 },
+      ...{ look: () => {}, flows: () => {}, emit: () => {}, random: () => 0.5 },
       times: { spreadMs: 0, firstPauseMs: 20, longestPauseMs: 80, refusedMs: 60_000 },
     });
     t.teardown(() => hints[Symbol.asyncDispose]());

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
 import { publicKey, rootChain } from "../../support/forged/roots.ts";
 import { zipOf } from "../../support/hub/archives.ts";
@@ -14,6 +15,8 @@ import {
 import { CHANGES, follow, followBoth, SHORT, startSecond } from "../../support/hub/hints.ts";
 import { signatureOf } from "../../support/hub/marketplace-hub.ts";
 import { startPostgresServer } from "../../support/hub/postgres-server.ts";
+import { operatedFleet } from "../../support/hub/project-fleet.ts";
+import { until } from "../../support/until.ts";
 
 const POLL = "/app/deployments/v1/poll";
 
@@ -205,3 +208,72 @@ t.test("comments show that a stream is alive, and a hub that closes ends it at o
   await stream.ended;
   t.ok(performance.now() - started < 3000);
 });
+
+t.test("a client chooses the beat of its stream, within limits", async (t) => {
+  // A second is a hundredth of one here.
+  const hub = await startHub(t, { hintTimes: { beatMs: 150 } });
+  const project = await createProject(hub);
+  const target = [`project:${project.id}`];
+  const counts = new Map<string, number>();
+  for (const beat of ["none", "15", "55", "56", "0", "14", "1e1", "50, 15"]) {
+    const stream = await follow(
+      t,
+      hub,
+      project.key,
+      target,
+      undefined,
+      beat === "none" ? {} : { "x-sealift-beat": beat },
+    );
+    const granted = beat === "15" || beat === "55" ? beat : null;
+    t.equal(stream.headers.get("x-sealift-beat"), granted, `${beat} is answered`);
+    if (beat !== "none" && granted === null) continue;
+    await stream.next(0);
+    const before = stream.comments();
+    await sleep(1_650);
+    counts.set(beat, stream.comments() - before);
+    stream.leave();
+  }
+  t.ok(counts.get("none")! >= 6 && counts.get("15")! >= 6, JSON.stringify([...counts]));
+  t.ok(counts.get("55")! >= 1 && counts.get("55")! <= 4, JSON.stringify([...counts]));
+});
+
+t.test("a stream is a sign of life of the host that it names, and of no other one", async (t) => {
+  let now = Date.now();
+  const hub = await startHub(t, { hintTimes: QUICK, clock: () => now });
+  const fleet = await operatedFleet(hub);
+  await fleet.publish("1.0.0");
+  for (const host of ["pier-7", "pier-8"]) await fleet.report(host, "1.0.0");
+  const { key } = fleet;
+  const target = `project:${fleet.project.id}`;
+  const stream = await follow(t, hub, key, [target], undefined, { "x-sealift-host": "pier-7" });
+  await stream.next(0);
+  const seen = async (host: string): Promise<number> => {
+    const { body } = await hub.call("GET", `/app/deploy/v1/projects/${fleet.project.id}/hosts/${host}`, { key });
+    return Date.parse((body as { seen_at: string }).seen_at);
+  };
+  now += 2 * 3600 * 1000;
+  // Its rights are looked at again; notes of hosts are written every 30 seconds, or when the hub ends.
+  const before = stream.comments();
+  await until(() => stream.comments() > before + 6);
+  await hub.hub.close();
+  const again = await startHub(t, { dataDir: hub.dataDir, clock: () => now });
+  Object.assign(hub, again);
+  t.equal(await seen("pier-7"), now);
+  t.equal(await seen("pier-8"), now - 2 * 3600 * 1000);
+});
+
+for (const dialect of ["sqlite", "postgres"] as const)
+  t.test(`labels that an owner gives a host are hinted: another wave may be its own (${dialect})`, async (t) => {
+    const postgres = dialect === "postgres" ? await startPostgresServer(t) : undefined;
+    if (dialect === "postgres" && postgres === undefined) return void t.plan(0, "PostgreSQL is not installed");
+    const hub = await startHub(t, postgres && { databaseUrl: postgres.url });
+    const fleet = await operatedFleet(hub);
+    await fleet.publish("1.0.0");
+    await fleet.report("pier-7", "1.0.0");
+    const stream = await follow(t, hub, fleet.key, [`project:${fleet.project.id}`]);
+    await stream.next(0);
+    const path = `/devkeys/projects/${fleet.project.id}/hosts/pier-7/labels`;
+    const { length } = stream.hints;
+    t.match(await hub.call("PUT", path, { key: fleet.key, json: { labels: { env: "prod" } } }), { status: 204 });
+    await stream.next(length);
+  });

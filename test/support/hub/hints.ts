@@ -24,11 +24,12 @@ export async function follow(
   key: string,
   targets: string[],
   lastEventId?: string,
+  more: Record<string, string> = {},
 ) {
   const leaving = new AbortController();
   t.teardown(() => leaving.abort());
   const answer = await fetch(`${hub.url}${CHANGES}?targets=${targets.join(",")}`, {
-    headers: { "x-api-key": key, ...(lastEventId !== undefined && { "last-event-id": lastEventId }) },
+    headers: { "x-api-key": key, ...(lastEventId !== undefined && { "last-event-id": lastEventId }), ...more },
     signal: leaving.signal,
   });
   const hints: Hint[] = [];

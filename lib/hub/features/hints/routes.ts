@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import type * as z from "zod";
 import * as routes from "../../../contract/changes/routes.ts";
-import type { MarksAnswer, pollAnswer } from "../../../contract/surfaces/changes.ts";
+import { beatIn, type MarksAnswer, type pollAnswer } from "../../../contract/surfaces/changes.ts";
+import { HEADERS } from "../../../contract/surfaces/headers.ts";
 import { parseTarget } from "../../../contract/target.ts";
 import { matchesEtag } from "../../../support/network/entity-tags.ts";
 import type { MountOptions } from "../../access/authentication.ts";
@@ -46,7 +47,9 @@ export function hintRoutes({ hub }: MountOptions<TargetAccessParts>, hints: Hint
     return target && { ...target, detail: target };
   }
 
+  /** Finds what a stream may name, and notes that the host which follows it was heard of. */
   async function visibleTargets(
+    request: FastifyRequest,
     names: readonly string[],
     principal: Principal,
     keyHash: string,
@@ -54,7 +57,10 @@ export function hintRoutes({ hub }: MountOptions<TargetAccessParts>, hints: Hint
     const visible = new Map<string, string>();
     for (const name of names) {
       const seen = await see(name, principal, keyHash);
-      if (seen !== undefined) visible.set(seen.id, name);
+      if (seen === undefined) continue;
+      visible.set(seen.id, name);
+      const { kind, slug } = parseTarget(name);
+      hub.sightings.note(request, fleetOf({ kind, id: seen.id, slug, owner: principal.owner }));
     }
     return visible;
   }
@@ -91,7 +97,7 @@ export function hintRoutes({ hub }: MountOptions<TargetAccessParts>, hints: Hint
       const keyHash = hashIn(request);
       const host = hostOf(request.headers);
       hints.requireRoom(principal.owner);
-      const visible = await visibleTargets(targets, principal, keyHash);
+      const visible = await visibleTargets(request, targets, principal, keyHash);
       if (visible.size === 0) throw notFound("There are no such targets, or none that you may see.");
       if (request.method === "HEAD") return reply.type(EVENT_STREAM_TYPE).send("");
       const subscription = {
@@ -100,11 +106,13 @@ export function hintRoutes({ hub }: MountOptions<TargetAccessParts>, hints: Hint
         visible,
         look: async (): Promise<VisibleTargets | undefined> => {
           const live = await findKey(statements, keyHash, hub.now());
-          return live && speaksFor(live, host) ? visibleTargets(targets, live, keyHash) : undefined;
+          return live && speaksFor(live, host) ? visibleTargets(request, targets, live, keyHash) : undefined;
         },
       };
-      const lastEventId = request.headers["last-event-id"];
-      hints.open(reply.raw, subscription, reply.getHeaders() as Record<string, string>, lastEventId?.toString());
+      const lastEventId = request.headers["last-event-id"]?.toString();
+      const beat = beatIn(request.headers[HEADERS.beat.toLowerCase()]);
+      if (beat !== undefined) void reply.header(HEADERS.beat, String(beat));
+      hints.open(reply.raw, subscription, reply.getHeaders() as Record<string, string>, { lastEventId, beat });
       return reply.hijack();
     }),
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { setImmediate } from "node:timers/promises";
-import { type ChangeHint, HINT_EVENT } from "../../../contract/surfaces/changes.ts";
+import { BEATS, type ChangeHint, HINT_EVENT } from "../../../contract/surfaces/changes.ts";
 import { collectGarbage } from "../../../support/buffer-pacing.ts";
 import { HubError } from "../../base/errors.ts";
 import { eventBytes, EventStream } from "../../http/event-stream.ts";
@@ -12,8 +12,8 @@ const PART_OF_ROOM = 3 / 4;
 /** Share of the streams available to one owner. */
 const PART_OF_OWNER = 3 / 4;
 const RETRY_AFTER_SECONDS = 60;
-/** Rechecks between two comments of a stream; each covers a part of the streams. */
-const TICKS_OF_BEAT = 15;
+/** Rechecks between two comments of a stream that asks for no other beat; each covers a part of the streams. */
+const TICKS_OF_BEAT = BEATS.usual;
 /** Streams written to in one turn of the event loop. */
 const TOLD_AT_ONCE = 200;
 /**
@@ -29,7 +29,7 @@ const MAX_REMEMBERED = 1000;
 
 /** Timing of streams, in milliseconds. */
 export interface StreamTimes {
-  /** Time between two comments of a stream, which reveal a proxy that buffers the answer. */
+  /** Time between two comments of a stream, which reveal a proxy that buffers the answer; a client may ask for more. */
   beatMs: number;
   /** Time between two checks of keys and rights; varies upward by up to half. */
   recheckMs: number;
@@ -71,8 +71,8 @@ export class HintStreams implements AsyncDisposable {
   readonly #groups = new Map<string, StreamGroup>();
   readonly #byProject = new Map<string, Set<StreamGroup>>();
   readonly #ofOwner = new Map<string, number>();
-  /** Streams by the tick of their comments. */
-  readonly #beats = Array.from({ length: TICKS_OF_BEAT }, () => new Set<EventStream>());
+  /** Streams by the ticks between their comments, and by the tick of those. */
+  readonly #beats = new Map<number, readonly Set<EventStream>[]>();
   #ticks = 0;
   #open = 0;
   #opened = 0;
@@ -113,13 +113,14 @@ export class HintStreams implements AsyncDisposable {
   /**
    * Answers with a stream. It starts with a hint of all targets, unless `lastEventId` shows that nothing was missed.
    *
+   * @param more `beat`: seconds between two comments, as {@link BEATS} has them
    * @throws HubError 503, 429 as {@link requireRoom}
    */
   open(
     response: ServerResponse,
     subscription: HintSubscription,
     headers: Record<string, string>,
-    lastEventId?: string,
+    { lastEventId, beat = BEATS.usual }: { lastEventId?: string | undefined; beat?: number | undefined } = {},
   ): void {
     const { owner } = subscription;
     this.requireRoom(owner);
@@ -127,7 +128,7 @@ export class HintStreams implements AsyncDisposable {
     if (response.destroyed) return;
     const stream = new EventStream(response, this.#times.stuckMs);
     const group = this.#groupOf(subscription);
-    const beats = this.#beats[this.#open % TICKS_OF_BEAT]!;
+    const beats = this.#beatsOf(beat)[this.#open % beat]!;
     group.streams.add(stream);
     beats.add(stream);
     this.#count(owner, 1);
@@ -240,9 +241,15 @@ export class HintStreams implements AsyncDisposable {
     }
   }
 
+  #beatsOf(ticks: number): readonly Set<EventStream>[] {
+    const known = this.#beats.get(ticks) ?? Array.from({ length: ticks }, () => new Set<EventStream>());
+    this.#beats.set(ticks, known);
+    return known;
+  }
+
   #tick(): void {
     this.#ticks++;
-    for (const stream of this.#beats[this.#ticks % TICKS_OF_BEAT]!) stream.beat();
+    for (const [ticks, beats] of this.#beats) for (const stream of beats[this.#ticks % ticks]!) stream.beat();
     void this.#recheck();
   }
 

@@ -44,8 +44,10 @@ const frame = (targets: readonly string[], id = "e-1", more: object = { spread_m
 function listening(t: Test, url: string, names: readonly string[], times: Partial<HintTimes> = {}) {
   const looks: { name: string; at: number }[] = [];
   const events: WatchEvent[] = [];
+  const flows: { name: string; isFlowing: boolean }[] = [];
   const hints = new Hints({
     look: (name) => looks.push({ name, at: performance.now() }),
+    flows: (name, isFlowing) => flows.push({ name, isFlowing }),
     emit: (event) => events.push(event),
     random: () => 0.5,
     times: { ...QUICK, ...times },
@@ -61,7 +63,7 @@ function listening(t: Test, url: string, names: readonly string[], times: Partia
     }));
   hints.replace(targets(names));
   return {
-    ...{ hints, looks, events },
+    ...{ hints, looks, events, flows },
     replace: (these: readonly string[]) => hints.replace(targets(these)),
     codes: () => events.flatMap((event) => (event.event === "hints.lost" ? [event.code] : [event.event])),
   };
