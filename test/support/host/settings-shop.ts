@@ -6,17 +6,31 @@ import { freePort } from "../free-port.ts";
 import { type CommandEnded, type Running, start } from "../programs/watch-program.ts";
 import { World } from "./world.ts";
 
+/** Values that readers of settings differ about, unless they are quoted well. */
+export const ODD_VALUES: Readonly<Record<string, string>> = {
+  MORE_PEM: `-----BEGIN PRIVATE KEY-----\n${"MC4CAQAwBQYDK2VwBCIEIA+/=".repeat(4)}\n-----END PRIVATE KEY-----`,
+  MORE_EMOJI: "\u{1F6A2} cafe\u0301 \u05d0",
+  MORE_SINGLE: "it's",
+  MORE_DOUBLE: 'say "x", $HOME ${PATH} %n \\t',
+  MORE_BOTH: `it's "both"`,
+  MORE_JSON: '{"url":"postgres://u:p@h/d?a=b#c","list":[1,2]}',
+  MORE_SPACES: "  two before, two after  ",
+  MORE_HASH: "a #b",
+  MORE_LONG: "0123456789abcde ".repeat(2500),
+};
+
 /** Dies of a `LOG_LEVEL` of bad; else says what it was given, and who it is. */
-const SERVER = `if (process.env.LOG_LEVEL === "bad") process.exit(1);
-const { SECRET: secret, LOG_LEVEL: level, MORE: more } = process.env;
-const given = { secret, level, ...(more && { more }) };
+export const SHOP_SERVER = `if (process.env.LOG_LEVEL === "bad") process.exit(1);
+const { SECRET: secret, LOG_LEVEL: level } = process.env;
+const more = Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith("MORE_")));
+const given = { secret, level, ...(Object.keys(more).length > 0 && { more }) };
 require("node:http").createServer(({ url }, answer) =>
   answer.end(JSON.stringify(url === "/pid" ? process.pid : given))).listen({ fd: 3 });
 `;
-const APP = `command: [node, server.js]
+export const SHOP_APP = `command: [node, server.js]
 listen: [http]
 health: { http: /, within: 20s, stays_up: 1s }
-environment: { required: [SECRET], optional: [LOG_LEVEL, MORE] }
+environment: { required: [SECRET], optional: [LOG_LEVEL, ${Object.keys(ODD_VALUES).join(", ")}] }
 `;
 const isRoot = process.getuid?.() === 0;
 
@@ -54,8 +68,8 @@ export async function settingsShop(t: Test, { uses = 2, secret = "planted-c0ffee
   for (const folder of ["deployment", "apps/web"]) await mkdir(join(source, folder), { recursive: true });
   const plan = `format_version: "1"\nproject_id: ${world.projectId}\nsteps: [{id: web, action: install_app, app: web}]\n`;
   await writeFile(join(source, "deployment/install.yaml"), plan);
-  await writeFile(join(source, "apps/web/app.yaml"), APP);
-  await writeFile(join(source, "apps/web/server.js"), SERVER);
+  await writeFile(join(source, "apps/web/app.yaml"), SHOP_APP);
+  await writeFile(join(source, "apps/web/server.js"), SHOP_SERVER);
   const publish = async (version: string): Promise<void> => {
     const signing = ["--signing-key-file", world.path("keys", "signer.key")];
     const words = ["--project-id", world.projectId, "--version", version, ...signing];
