@@ -2,7 +2,7 @@
 // Holds: settings of the fleet under systemd: the host's key is a credential, and bad ones go back (lib/agent/joining)
 import { copyFileSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import t from "tap";
+import t, { type Test } from "tap";
 import { ODD_VALUES, SHOP_APP, SHOP_SERVER } from "../support/host/settings-shop.ts";
 import type { Ended } from "../support/programs/command-line.ts";
 import { needs } from "../support/programs/optional.ts";
@@ -21,8 +21,8 @@ const OPERATOR = ["--operator-key", "/root/operator/signer.key"];
 const PROGRAM = ["/usr/lib/sealift-node", "/usr/lib/sealift/dist/bin/sealift.js"];
 
 /** A machine with a hub, a project, its operator, and a version that nobody runs yet. */
-async function machineWithHub(test: typeof t) {
-  const machine = await SystemdMachine.withPackage(test);
+async function machineWithHub(t: Test) {
+  const machine = await SystemdMachine.withPackage(t);
   symlinkSync("/usr/lib/sealift-node", machine.path("/usr/local/bin/sealift-node"));
   const run = async (...words: string[]): Promise<string> => {
     const { code, stdout, stderr } = await machine.run(...words);
@@ -134,6 +134,9 @@ t.test(
       }
       const left = await run("find", ROOT, "-name", "*.tmp", "-o", "-name", "former-*", "-o", "-name", "journal.json");
       t.equal(left, "", "nothing is left");
+      const logged = await run("journalctl", "--no-pager", "--output=export");
+      t.notOk(logged.includes(SECRET), "no log has the secret");
+      t.notOk((await run("systemctl", "show", "*")).includes(SECRET), "and no unit shows it");
     });
   },
 );

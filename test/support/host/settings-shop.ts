@@ -56,19 +56,36 @@ interface HostOptions {
   watch?: readonly string[];
 }
 
-/** Makes a project with the application `web`, and the commands of its operator. @param uses hosts of its invite */
-export async function settingsShop(t: Test, { uses = 2, secret = "planted-c0ffee-\u{1F6A2}" } = {}) {
+interface ShopOptions {
+  /** Number of hosts of its invite. */
+  uses?: number;
+  secret?: string;
+  /** Names that its application may be given, beside `SECRET` and `LOG_LEVEL`. */
+  optional?: readonly string[];
+  /** Options of its hub. */
+  hubArgs?: readonly string[];
+}
+
+/** Makes a project with the application `web`, and the commands of its operator. */
+export async function settingsShop(t: Test, options: ShopOptions = {}) {
+  const { uses = 2, secret = "planted-c0ffee-\u{1F6A2}", optional = [], hubArgs = [] } = options;
   const world = await World.make();
   t.teardown(() => world[Symbol.asyncDispose]());
+  // Started again, so that all of what it says is heard.
+  await world.programs.stop();
+  const listen = ["--listen", new URL(world.hubUrl).host];
+  const hub = start(t, "hub-serve", ["--data-dir", world.path("hub"), ...listen, ...hubArgs, "--json"]);
+  await hub.untilEvent("ready");
   await chmod(world.folder, 0o755);
-  const env = { ...world.admin, XDG_CONFIG_HOME: world.path("config"), HOME: world.folder };
+  const env: Record<string, string> = { ...world.admin, XDG_CONFIG_HOME: world.path("config"), HOME: world.folder };
   const sealift = (...words: string[]): Promise<CommandEnded> =>
     start(t, "sealift", words, { cwd: world.folder, env }).ended;
   const source = world.path("shop");
   for (const folder of ["deployment", "apps/web"]) await mkdir(join(source, folder), { recursive: true });
   const plan = `format_version: "1"\nproject_id: ${world.projectId}\nsteps: [{id: web, action: install_app, app: web}]\n`;
   await writeFile(join(source, "deployment/install.yaml"), plan);
-  await writeFile(join(source, "apps/web/app.yaml"), SHOP_APP);
+  const app = SHOP_APP.replace("LOG_LEVEL", ["LOG_LEVEL", ...optional].join(", "));
+  await writeFile(join(source, "apps/web/app.yaml"), app);
   await writeFile(join(source, "apps/web/server.js"), SHOP_SERVER);
   const publish = async (version: string): Promise<void> => {
     const signing = ["--signing-key-file", world.path("keys", "signer.key")];
@@ -116,7 +133,7 @@ export async function settingsShop(t: Test, { uses = 2, secret = "planted-c0ffee
     return sealift("settings", "apply", "fleet.yaml", ...key, "--accept-new", "--wait", "120s", ...more);
   };
   await writeFile(world.path("secret"), `${secret}\n`);
-  return { world, env, sealift, publish, invite, host, write, apply, key, secret };
+  return { world, hub, env, sealift, publish, invite, host, write, apply, key, secret };
 }
 
 /** Lists the files of a folder that hold a text. */
