@@ -202,7 +202,9 @@ function answerOf({ planned, digest }: Made, row: HostSettings, project: string)
 const laterText = (later: number): string =>
   later === 0
     ? ""
-    : ` ${later === 1 ? "1 host of a later wave was" : `${later} hosts of later waves were`} left as they are.`;
+    : later === 1
+      ? " 1 host of a later wave was left as it is."
+      : ` ${later} hosts of later waves were left as they are.`;
 
 function failure(failed: readonly { host: string; outcome: SettingsOutcome }[], later: number): SealiftError {
   const [{ host, outcome }] = failed as [{ host: string; outcome: SettingsOutcome }];

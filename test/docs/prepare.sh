@@ -79,6 +79,36 @@ a_shop_with_two_hosts() {
   cp -r "$WEB_EXAMPLE" web
 }
 
+# The project Shop 1.0.0, whose application web needs a DATABASE_URL, and ends where it does not know its LOG_LEVEL.
+a_shop_that_needs_a_secret() {
+  local project
+  project=$(sealift project create Shop)
+  sealift signer create --out keys
+  mkdir -p shop/apps/web shop/deployment
+  cat >shop/apps/web/app.yaml <<'END'
+command: [node, server.js]
+listen: [http]
+health: { http: /, within: 20s, stays_up: 1s }
+environment: { required: [DATABASE_URL], optional: [LOG_LEVEL] }
+END
+  cat >shop/apps/web/server.js <<'END'
+const { DATABASE_URL: url, LOG_LEVEL: level = "info" } = process.env;
+if (!["info", "debug"].includes(level)) throw new Error(`There is no level ${level}`);
+const text = `level ${level}, database ${new URL(url).hostname}\n`;
+require("node:http").createServer((_, response) => response.end(text)).listen({ fd: 3 });
+END
+  printf 'format_version: "1"\nproject_id: %s\nsteps: [{ id: web, action: install_app, app: web }]\n' "$project" \
+    >shop/deployment/install.yaml
+  sealift project publish shop --project-id "$project" --version 1.0.0 --signing-key-file keys/signer.key
+}
+
+# Waits until hosts tell in the logs of their watches that a version waits, and that they hear of the hub.
+waits_for_settings() {
+  for log in "$@"; do
+    until grep -q "held back (settings)" "$log" && grep -q "tells of new versions" "$log"; do sleep 0.1; done
+  done
+}
+
 # Ends the hub and takes its folder away.
 lose_the_hub() {
   answers "$SEALIFT_HUB_URL/healthz"

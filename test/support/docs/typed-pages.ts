@@ -26,6 +26,7 @@ export const FIRST_HOUR = [
   "docs/watch.md",
   "docs/runtime.md",
   "docs/sdk.md",
+  "docs/settings.md",
 ];
 
 /** Returns the repository's pages, or those of them that `SEALIFT_PAGES=docs/watch.md,…` chooses. */
