@@ -7,6 +7,9 @@ import { fileURLToPath } from "node:url";
 /** Commit of the last release, 0.1.0: what its programs wrote, this version reads. */
 export const RELEASE = "840f434b5aebb10c2850f6293562f3798f39ee46";
 
+/** Commit of 0.2.0, the last edition that knows no settings of a fleet. */
+export const BEFORE_SETTINGS = "5ddf3de5d7416e0cf5a11566aab187c716d3a9e5";
+
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 /** Builds of older commits. Outside of `node_modules`, in whose files Node strips no types. */
 const BUILDS = join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "sealift-builds");

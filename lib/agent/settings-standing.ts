@@ -4,6 +4,7 @@ import { readFleetSettings } from "../releases/fleet-settings.ts";
 import { stillHeldSettings } from "../releases/held-settings.ts";
 import type { Layout } from "../releases/layout.ts";
 import { failed, type Finding, ok, warning } from "./finding.ts";
+import { OLDER_HUB } from "./settings/follow.ts";
 import { HOW_TO_SET } from "./watch/decide.ts";
 
 /** Checks the settings of the fleet that a target has on this host. A target without any yields nothing. */
@@ -14,7 +15,7 @@ export async function* settingsFindings(layout: Layout, target: TargetName): Asy
     yield failed(check, settings.message, "Remove the file: the host takes the newest settings again.");
     return;
   }
-  const { held, next, failed: failure, came_at: cameAt, behind, pinned } = settings;
+  const { held, next, failed: failure, came_at: cameAt, behind, older_hub: isOlder, pinned } = settings;
   if (pinned.length > 0)
     yield ok(check, `${pinned.length === 1 ? "This operator is" : "These operators are"} pinned: ${pinned.join(", ")}`);
   if (held !== null) {
@@ -28,6 +29,7 @@ export async function* settingsFindings(layout: Layout, target: TargetName): Asy
       `Number ${next.number} could not be used (${failure.code}), and what was before counts`,
       "Correct fleet.yaml and run `sealift settings apply`; another release tries this number again.",
     );
+  if (isOlder) yield warning(check, OLDER_HUB, "Ask whoever runs the hub to upgrade it to 0.3.0.");
   if (behind)
     yield warning(
       check,

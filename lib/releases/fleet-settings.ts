@@ -39,12 +39,15 @@ const fleetSettings = z.object({
   behind: z.boolean().default(false),
   /** Public keys of the operators whom the watch has pinned, as of its last check. */
   pinned: z.array(z.string()).default([]),
+  /** Whether the hub was found to be older than settings. */
+  older_hub: z.boolean().default(false),
 });
 export type FleetSettings = z.infer<typeof fleetSettings>;
 
 export const NO_SETTINGS: FleetSettings = {
   ...{ v: 1, held: null, next: null, failed: null, outcome: null, seen: null, came_at: null, behind: false },
   pinned: [],
+  older_hub: false,
 };
 
 const numbersFile = z.object({

@@ -1,8 +1,9 @@
 /**
- * `npm run mixed-versions`: this version and the last release, together, as the real programs of each. First the hub of
- * one with all that people and hosts do in the other. Then a hub of each, publishers of each, agents of each, runtimes
- * of each on what they deployed, and this version's hub on the data of the release. Prints a line for each, and ends
- * with 1 when something failed. With `--short` the first part alone. The release is built once, in the user's cache.
+ * `npm run mixed-versions`: this version and the last release, together, as the real programs of each. Begins with
+ * settings of a fleet and 0.2.0, which knows none. Then the hub of one with all that people and hosts do in the other.
+ * Then a hub of each, publishers of each, agents of each, runtimes of each on what they deployed, and this version's
+ * hub on the data of the release. Prints a line for each, and ends with 1 when something failed. With `--short` the
+ * first two parts; with `--settings` the first alone. Older versions are built once, in the user's cache.
  */
 import { randomBytes } from "node:crypto";
 import { chmodSync, cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -10,10 +11,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { scriptArguments } from "../arguments.ts";
-import { buildOf, RELEASE } from "../older-build.ts";
+import { BEFORE_SETTINGS, buildOf, RELEASE } from "../older-build.ts";
 import { Programs } from "../quickstart/programs.ts";
 import { jobsOf } from "./jobs.ts";
 import { createProject, deploy, type Edition, type Project, publish, startHub } from "./project.ts";
+import { settingsJobs } from "./settings.ts";
 
 const TODAY = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -48,8 +50,8 @@ async function call({ programs }: Edition, root: string): Promise<string> {
 }
 
 async function main(): Promise<void> {
-  const { short: isShort } = scriptArguments(import.meta.filename, {
-    options: { short: { type: "boolean", default: false } },
+  const { short: isShort, settings: isSettings } = scriptArguments(import.meta.filename, {
+    options: { short: { type: "boolean", default: false }, settings: { type: "boolean", default: false } },
   }).values;
   const release = buildOf(RELEASE);
   const folder = mkdtempSync(join(tmpdir(), "sealift-mixed-"));
@@ -58,12 +60,17 @@ async function main(): Promise<void> {
   const edition = (name: string, checkout: string): Edition => ({ name, programs: new Programs(folder, checkout) });
   const today = edition("today", TODAY);
   const last = edition(RELEASE.slice(0, 8), release.root);
+  const before = edition("0.2.0", buildOf(BEFORE_SETTINGS).root);
   const editions = [last, today];
   /** Ends everything of all editions that is still running. */
   const stop = async () => {
-    for (const { programs } of editions) await programs.stop();
+    for (const { programs } of [...editions, before]) await programs.stop();
   };
   try {
+    for (const [what, job] of Object.entries(settingsJobs({ today, before, folder: join(folder, "settings") })))
+      await play(`settings, ${what}`, job);
+    await stop();
+    if (isSettings) return;
     for (const [hub, others] of [
       [today, last],
       [last, today],

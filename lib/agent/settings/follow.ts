@@ -43,9 +43,18 @@ export interface SettingsCheck {
   run: (settings: AcceptedSettings) => Promise<SettingsResult>;
 }
 
+/** Sentence of a host with an operator, at a hub that has no place for its card. */
+export const OLDER_HUB =
+  "The hub is older than settings of a fleet: this host goes on with those that it has, and follows versions.";
+
+/** Time after which a card is sent again that an older hub had no place for, in milliseconds. */
+const CARD_AGAIN_MS = 3_600_000;
+
 /** Settings of the fleet of one watched target: a newer number is taken by the check that hears of it. */
 export class FollowedSettings {
   #isCardSent = false;
+  /** When the card may be sent again, by the clock of `performance`. */
+  #cardAgain = 0;
   /** Key and operators by whom the hub's settings were judged last. */
   #judgedBy: string | undefined;
   #refused: string | undefined;
@@ -88,11 +97,15 @@ export class FollowedSettings {
     if (refusals.length > 0) throw refusals[0];
   }
 
-  async #sendCard({ source }: SettingsCheck, client: OwnSettingsClient): Promise<void> {
-    if (source.card === undefined || this.#isCardSent) return;
-    // An older hub has no place for it: once the hub is upgraded, this watch may have been, too.
-    await client.sendCard(source.card);
-    this.#isCardSent = true;
+  async #sendCard({ source, layout, of, emit }: SettingsCheck, client: OwnSettingsClient): Promise<void> {
+    if (source.card === undefined || this.#isCardSent || performance.now() < this.#cardAgain) return;
+    this.#isCardSent = await client.sendCard(source.card);
+    if (source.operators.length === 0) return;
+    const before = await readFleetSettings(layout, of.target);
+    const isOlder = !this.#isCardSent;
+    if (before.older_hub !== isOlder) await writeFleetSettings(layout, of.target, { ...before, older_hub: isOlder });
+    if (isOlder && this.#cardAgain === 0) emit({ event: "settings.refused", code: "hub_refused", message: OLDER_HUB });
+    if (isOlder) this.#cardAgain = performance.now() + CARD_AGAIN_MS;
   }
 
   /** Asks for settings where the hub names another counter, or somebody else reads them now. */

@@ -3,6 +3,7 @@ import { cp, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { FollowedSettings, type SettingsCheck } from "../../../../lib/agent/settings/follow.ts";
+import { settingsFindings } from "../../../../lib/agent/settings-standing.ts";
 import { hostKeyOf, newHostSeed } from "../../../../lib/artifact/sealed/host-key.ts";
 import { readOutcome, sealSettings } from "../../../../lib/artifact/sealed/settings.ts";
 import { publicKeyOf } from "../../../../lib/artifact/signatures/ed25519.ts";
@@ -22,7 +23,7 @@ function hostOf(t: Test, name = "root") {
   const host = {
     ...{ layout, seeds, key: hostKeyOf(newHostSeed()), operators: [hex(seeds.first)], named: 1 },
     ...{ sealed: undefined as { number: number; sealed: string } | undefined, reads: 0 },
-    ...{ isAway: false, card: undefined as { card: string } | undefined, cards: 0 },
+    ...{ isAway: false, isOlder: false, card: undefined as { card: string } | undefined, cards: 0 },
     ...{ carried: [] as number[], said: [] as string[], refused: [] as string[] },
     gives(number: number, seed: Uint8Array, level = "info"): void {
       const document = { project: PROJECT, to: host.key.fingerprint, number, made_at: "2026-01-01T00:00:00Z" };
@@ -36,6 +37,7 @@ function hostOf(t: Test, name = "root") {
         read: async () => (host.reads++, host.sealed && { ...host.sealed, to: key.fingerprint }),
         sendCard: async () => {
           host.cards++;
+          if (host.isOlder) return false;
           throw deploymentError("hub_refused", "The hub answered 422: the card has another form.");
         },
         sendOutcome: async (text: string) => {
@@ -126,6 +128,21 @@ t.test("an outcome of a former key, which no hub takes any more, stands in the w
   host.gives(1, host.seeds.first);
   await host.check(new FollowedSettings());
   t.strictSame([host.carried, host.said], [[1, 1], ["applied"]]);
+});
+
+t.test("a hub that has no place for cards is told of once, and doctor says it until it has", async (t) => {
+  const host = hostOf(t);
+  const follows = new FollowedSettings();
+  Object.assign(host, { isOlder: true, card: { card: "{}" }, named: undefined });
+  const doctor = async () =>
+    (await Array.fromAsync(settingsFindings(host.layout, OF.target))).map(({ message }) => message);
+  for (let checks = 0; checks < 3; checks++) await host.check(follows);
+  t.strictSame([host.refused, host.cards], [["hub_refused"], 1]);
+  t.match(await doctor(), [/older than settings/]);
+  const bare = hostOf(t, "bare");
+  Object.assign(bare, { isOlder: true, card: { card: "{}" }, named: undefined, operators: [] });
+  await bare.check(new FollowedSettings());
+  t.strictSame(bare.refused, [], "without an operator nobody waits for settings");
 });
 
 t.test("neither a card nor an outcome that the hub refuses stands in the way of newer settings", async (t) => {

@@ -1,14 +1,19 @@
 // Holds: which terms an invite may have, and whom they admit (lib/hub/features/joining/terms.ts)
 import { randomBytes } from "node:crypto";
+import { join } from "node:path";
 import t from "tap";
 import { makeTerms } from "../../../../../lib/artifact/sealed/terms.ts";
 import { parseRoot } from "../../../../../lib/artifact/trust/root.ts";
 import { fingerprintOf, rootFingerprint } from "../../../../../lib/contract/joining/token.ts";
 import { MAX_TERMS_BYTES } from "../../../../../lib/contract/settings/limits.ts";
+import { FEATURES } from "../../../../../lib/hub/features.ts";
+import { CopiedTables } from "../../../../../lib/hub/records/copy.ts";
+import { tablesOf } from "../../../../../lib/hub/records/schema.ts";
 import { heldKey, rootChain } from "../../../../support/forged/roots.ts";
 import { isErrorBody, type RunningHub, startHub } from "../../../../support/hub/harness.ts";
 import { invited, ownSecrets, signerHex, soon } from "../../../../support/hub/joining.ts";
 import { RACED, startRacedHubs } from "../../../../support/hub/two-hubs.ts";
+import { rowsOf } from "../../../../support/past/rows.ts";
 import { needs } from "../../../../support/programs/optional.ts";
 
 const operator = randomBytes(32);
@@ -111,4 +116,16 @@ t.test("terms that name hosts admit these alone", async (t) => {
     { status: 200, body: { host_id: "pier-70" } },
     "one that was renamed stays",
   );
+});
+
+t.test("an invite of a backup from before there were terms is whole", async (t) => {
+  const hub = await startHub(t);
+  const { invite } = await invited(hub);
+  await invite();
+  const tables = new CopiedTables(tablesOf(FEATURES));
+  const [row] = (await rowsOf(join(hub.dataDir, "hub.sqlite")))["host_invites"]!;
+  const { terms: _terms, terms_digest: _digest, ...older } = row!;
+  const before = tables.version.filter((migration) => migration < "0013");
+  t.equal(tables.faultOf({ table: "host_invites", row: older as never }, before), undefined);
+  t.match(tables.faultOf({ table: "host_invites", row: older as never }, tables.version), /terms/);
 });
