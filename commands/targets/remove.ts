@@ -14,7 +14,8 @@ export class Remove extends withOptions(removal) {
     description: "Take a target off this host",
     details: `
       Stops its units, removes its plugins and extensions and every kept release. Data, environment files, the trusted
-      signer and reports stay for another deployment; \`--purge\` removes them, too. A watch that has the target in its
+      signer and reports stay for another deployment; \`--purge\` removes them, too. Runs of jobs end. It is refused
+      while somebody runs a command in the place of an application (\`app run\`). A watch that has the target in its
       \`watch.yaml\` would install it again: take it out there first.
     `,
     examples: [

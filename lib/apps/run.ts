@@ -54,14 +54,13 @@ export async function runTyped(layout: Layout, { id, words, note, begins }: RunO
   using signals = passedOn();
   // Its processes are none of the application's: nobody starts it here.
   const running = await readMark(markFile(layout, id));
-  const found = { members: undefined, reason: "it is a run" };
-  const setting = await readSetting(layout, id, { found, ranAlone: running?.uid });
+  const { setting, record } = await recordedSetting(layout, id, running?.uid);
+  await using _record = record;
   const { app, user, membership, folder } = setting;
   const mark = await markOf(layout.root, id);
   const own = { ...mark, value: `${mark.value}+run-${process.pid}`, former: `${mark.value}+run-${process.pid}` };
   const shared = app.of ?? id;
   if (membership.kind === "user") note(`note: it ends when ${shared} is restarted, whose user tells its processes.`);
-  await using _record = await recordRun(layout, setting.target, setting.release);
   const group = await groupOf(setting, mark.key, running?.pid);
   const { environment, entrance, unenforced } = await launchValue(layout, id, setting, { group, mark: own.value });
   if (unenforced.length > 0) note(`note: ${unlimitedText(unenforced)}.`);
@@ -86,6 +85,23 @@ export async function runTyped(layout: Layout, { id, words, note, begins }: RunO
   log.remark(`the run as process ${child.pid} ended with exit code ${code}`);
   await new Promise<void>((resolve) => log.end(resolve));
   return code;
+}
+
+/** Reads a setting, and records that its release is in use before somebody can remove it. @throws ServeFault */
+async function recordedSetting(
+  layout: Layout,
+  id: string,
+  ranAlone: number | undefined,
+): Promise<{ setting: Setting; record: AsyncDisposable }> {
+  const found = { members: undefined, reason: "it is a run" };
+  let setting = await readSetting(layout, id, { found, ranAlone });
+  for (;;) {
+    const { target, release } = setting;
+    await using held = new AsyncDisposableStack();
+    held.use(await recordRun(layout, target, release));
+    setting = await readSetting(layout, id, { found, ranAlone });
+    if (setting.release === release && setting.target === target) return { setting, record: held.move() };
+  }
 }
 
 /**

@@ -35,6 +35,7 @@ export class AppServe implements AsyncDisposable {
   readonly #checks: ServedChecks;
   readonly #ending = new AbortController();
   #schedule: Promise<void> | undefined;
+  #scheduler: JobScheduler | undefined;
   #isEnding = false;
   #found: FoundMembers = { members: undefined, reason: "not asked yet" };
 
@@ -100,6 +101,7 @@ export class AppServe implements AsyncDisposable {
     });
     const warn = (message: string): void =>
       this.#emit({ event: "application.failed", id: "jobs", code: "internal", message, restart_ms: null });
+    this.#scheduler = scheduler;
     this.#schedule = scheduler.run(this.#ending.signal, warn).then(async () => {
       await this.#launcher.end();
       await scheduler.settle();
@@ -159,6 +161,9 @@ export class AppServe implements AsyncDisposable {
     if (this.#isEnding && verb !== "stop") throw new ServeFault("ending", "`sealift app serve` is ending.");
     const application = this.#known(id);
     await application[verb]();
+    if (verb === "stop") await Promise.all([this.#launcher.endOf(id), this.#checks.endOf(id)]);
+    // A deployment has jobs of its own.
+    this.#scheduler?.wake();
     return application.status;
   }
 

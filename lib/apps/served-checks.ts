@@ -61,8 +61,7 @@ export class ServedChecks {
     if (application === undefined || pid === null) return `it is ${state}`;
     let check = this.#checks.get(id);
     if (check === undefined || check.pid !== pid) {
-      await check?.process?.end("SIGKILL", 0);
-      await check?.run;
+      await this.endOf(id);
       check = { pid, at: 0, run: undefined, process: undefined };
       this.#checks.set(id, check);
     }
@@ -75,11 +74,13 @@ export class ServedChecks {
   }
 
   /** Ends all runs. */
-  async end(): Promise<void> {
-    for (const { process, run } of this.#checks.values()) {
-      await process?.end("SIGKILL", 0);
-      await run;
-    }
+  end = (): Promise<unknown> => Promise.all([...this.#checks.keys()].map((id) => this.endOf(id)));
+
+  /** Ends the run for an application, if there is one. */
+  async endOf(id: string): Promise<void> {
+    const check = this.#checks.get(id);
+    await check?.process?.end("SIGKILL", 0);
+    await check?.run;
   }
 
   async #run(application: ManagedApplication, check: Check): Promise<void> {

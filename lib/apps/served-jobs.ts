@@ -48,7 +48,7 @@ export class ServedJobs implements JobLauncher {
 
   afterBoot = (run: JobRun): Outcome => (run.started ? { fault: "the machine restarted meanwhile" } : "never");
 
-  async start(job: Job, started: () => Promise<void>): Promise<void> {
+  async start(job: Job, started: (release: string) => Promise<void>): Promise<void> {
     const { id } = job;
     const found = this.#found();
     const setting = await readSetting(this.#layout, id, { found, ranAlone: undefined });
@@ -61,7 +61,8 @@ export class ServedJobs implements JobLauncher {
     });
     const log = new LogFile(applicationPaths(this.#layout, id).logs);
     const process = await ApplicationProcess.start({
-      ...{ ...value, script: RUN_SCRIPT, folder: setting.folder, sockets: [], log, begun: started },
+      ...{ ...value, script: RUN_SCRIPT, folder: setting.folder, sockets: [], log },
+      begun: () => started(setting.release),
     });
     void markProcess(this.#markFile(id), process.pid, membership);
     log.remark(`the job begins from the release ${setting.release} as process ${process.pid}`);
@@ -97,14 +98,15 @@ export class ServedJobs implements JobLauncher {
   clearAll = (ids: readonly string[]): Promise<unknown> => Promise.all(ids.map((id) => this.#clear(id, undefined)));
 
   /** Ends all runs, each within its `stop.within`. */
-  async end(): Promise<void> {
-    await Promise.all(
-      [...this.#running.values()].map(async ({ process, job, done }) => {
-        const { signal, within } = job.app.stop;
-        await process.end(signal, within * 1000);
-        await done;
-      }),
-    );
+  end = (): Promise<unknown> => Promise.all([...this.#running.keys()].map((id) => this.endOf(id)));
+
+  /** Ends the run of a job, if it has one, within its `stop.within`. */
+  async endOf(id: string): Promise<void> {
+    const running = this.#running.get(id);
+    if (running === undefined) return;
+    const { process, job, done } = running;
+    await process.end(job.app.stop.signal, job.app.stop.within * 1000);
+    await done;
   }
 
   #clear = async (id: string, membership: Membership | undefined): Promise<void> =>

@@ -6,6 +6,8 @@ export interface Timed {
   schedule: string;
   timezone?: string | undefined;
   catch_up?: boolean | undefined;
+  /** Time since which it is installed, in milliseconds since 1970. Default: now. */
+  since?: number | undefined;
 }
 
 /** Lateness up to which a run counts as due when a scheduler begins, in milliseconds: it was restarted meanwhile. */
@@ -15,10 +17,14 @@ const STEP_BACK_MS = 3 * 3_600_000;
 
 const timesOf = ({ schedule, timezone = "UTC" }: Timed): string => `${schedule} ${timezone}`;
 
-/** Returns the record of a job that is new, or whose times are others now: nothing was missed. */
-const anew = (job: Timed, now: number, run: JobRecord["run"]): JobRecord => ({
-  ...{ v: 1, times: timesOf(job), until: iso(now), run },
-});
+/**
+ * Returns the record of a job that is new, or whose times are others now: nothing was missed before it was installed,
+ * which may be a moment ago.
+ */
+const anew = (job: Timed, now: number, run: JobRecord["run"]): JobRecord => {
+  const since = Math.min(now, Math.max(job.since ?? now, now - LATE_MS));
+  return { v: 1, times: timesOf(job), until: iso(since), run };
+};
 
 /** Time of a job, and what is due. */
 export interface Due {

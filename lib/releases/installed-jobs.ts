@@ -21,7 +21,8 @@ export async function installedJobs(layout: Layout, ids: readonly string[]): Pro
     // The operator has stopped it.
     if ((await statsOf(join(layout.sealift, "state", "stopped", id))) !== undefined) continue;
     const { app, target, release } = installed;
-    found.push({ id, app: { ...app, schedule: app.schedule! }, target, release });
+    const since = (await statsOf(layout.current(target)))?.mtimeMs ?? Date.now();
+    found.push({ id, app: { ...app, schedule: app.schedule! }, since, target, release });
   }
   return found;
 }

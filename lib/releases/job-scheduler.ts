@@ -9,6 +9,8 @@ import type { Layout } from "./layout.ts";
 export interface Job {
   id: string;
   app: Application & { schedule: string };
+  /** Time since which it is installed, in milliseconds since 1970. */
+  since: number;
   target: TargetName;
   release: string;
 }
@@ -22,10 +24,11 @@ export interface JobLauncher {
   last: (job: Job) => Promise<string>;
   /**
    * Starts a run. Calls `started` once nothing can keep its program from starting, and starts it after that.
+   * `release` is the one that it runs from, where that is another one by now.
    *
    * @throws Error where it cannot be started
    */
-  start: (job: Job, started: () => Promise<void>) => Promise<void>;
+  start: (job: Job, started: (release?: string) => Promise<void>) => Promise<void>;
   look: (id: string, run: JobRun) => Promise<Outcome>;
   /** Says what became of a run that was begun before the machine restarted. */
   afterBoot: (run: JobRun) => Outcome;
@@ -65,6 +68,10 @@ export class JobScheduler {
   readonly #now: () => number;
   /** Jobs that it has looked at since it began. */
   readonly #seen = new Set<string>();
+  /** Time of its last look, by the clock. */
+  #looked: number | undefined;
+  /** Ends the sleep of now. */
+  #sleeping = new AbortController();
   /** Times that were skipped for a run that goes on, each told once. */
   readonly #skipped = new Map<string, string>();
 
@@ -87,8 +94,15 @@ export class JobScheduler {
         warned = message;
         pauseMs = LONGEST_MS / 6;
       }
-      await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
+      this.#sleeping = new AbortController();
+      const awake = AbortSignal.any([signal, this.#sleeping.signal]);
+      await sleep(pauseMs, undefined, { signal: awake }).catch(() => undefined);
     }
+  }
+
+  /** Has it look at once: what is installed may be something else by now. */
+  wake(): void {
+    this.#sleeping.abort();
   }
 
   /** Notes runs that have ended, and begins none. */
@@ -106,8 +120,10 @@ export class JobScheduler {
     const jobs = await this.#parts.jobs();
     if (jobs === undefined) return BUSY_MS;
     await this.#forget(jobs);
+    const now = this.#now();
     let pauseMs = LONGEST_MS;
     for (const job of jobs) pauseMs = Math.min(pauseMs, await this.#turnOf(job));
+    this.#looked = now;
     return pauseMs;
   }
 
@@ -116,7 +132,9 @@ export class JobScheduler {
     const now = this.#now();
     const begins = !this.#seen.has(job.id);
     const found = await readJob(layout, job.id);
-    const { record, due, next } = dueAt(job.app, found, now, begins);
+    // One that was installed before the last look, and is new all the same, was stopped or not granted meanwhile.
+    const since = this.#looked !== undefined && job.since > this.#looked ? job.since : now;
+    const { record, due, next } = dueAt({ ...job.app, since }, found, now, begins);
     let run = record.run;
     if (run !== null && run.ended === null) {
       const outcome = await this.#outcome(job.id, run);
@@ -160,7 +178,9 @@ export class JobScheduler {
     this.#seen.add(id);
     this.#skipped.delete(id);
     try {
-      await launcher.start(job, () => writeJob(layout, id, { ...record, until, run: { ...run, started: true } }));
+      await launcher.start(job, (from = release) =>
+        writeJob(layout, id, { ...record, until, run: { ...run, release: from, started: true } }),
+      );
       emit({ event: "job.begun", id, due: run.due, release });
     } catch (error) {
       await this.#end(id, { ...record, until }, run, (error as Error).message.replace(/\.$/, ""));

@@ -58,12 +58,18 @@ export const recordedJobs = async (layout: Layout): Promise<string[]> =>
     .filter((name) => name.endsWith(EXTENSION) && !name.startsWith("."))
     .map((name) => name.slice(0, -EXTENSION.length));
 
-/** Returns the releases of a target from which a job runs now. */
-export async function releasesOfJobs(layout: Layout, target: TargetName): Promise<Set<string>> {
-  const records = await Promise.all((await recordedJobs(layout)).map((id) => readJob(layout, id)));
-  const living = records.flatMap((record) => (record?.run?.ended === null ? [record.run] : []));
-  return new Set(living.filter((run) => run.target === target).map(({ release }) => release));
+/** Lists the jobs of a target that run now, each with its release. */
+export async function runningJobs(layout: Layout, target: TargetName): Promise<{ id: string; release: string }[]> {
+  const ids = await recordedJobs(layout);
+  const records = await Promise.all(ids.map(async (id) => ({ id, run: (await readJob(layout, id))?.run })));
+  return records.flatMap(({ id, run }) =>
+    run?.ended === null && run.target === target ? [{ id, release: run.release }] : [],
+  );
 }
+
+/** Returns the releases of a target from which a job runs now. */
+export const releasesOfJobs = async (layout: Layout, target: TargetName): Promise<Set<string>> =>
+  new Set((await runningJobs(layout, target)).map(({ release }) => release));
 
 /** Returns the failure of a job's latest run of a release, as a clause; undefined while nothing is wrong. */
 export function jobFault(record: JobRecord | undefined, release: string): string | undefined {

@@ -13,12 +13,18 @@ export async function releasesInUse(
   target: TargetName,
   scope: SystemdScope = "system",
 ): Promise<Set<string>> {
-  const [jobs, runs, units] = await Promise.all([
-    releasesOfJobs(layout, target),
-    releasesRunIn(layout, target),
-    runUnits(layout, target, scope),
-  ]);
-  return jobs.union(runs).union(units);
+  const [jobs, typed] = await Promise.all([releasesOfJobs(layout, target), releasesTypedIn(layout, target, scope)]);
+  return jobs.union(typed);
+}
+
+/** Returns the releases of a target in which somebody has typed a command that still runs. */
+export async function releasesTypedIn(
+  layout: Layout,
+  target: TargetName,
+  scope: SystemdScope = "system",
+): Promise<Set<string>> {
+  const [runs, units] = await Promise.all([releasesRunIn(layout, target), runUnits(layout, target, scope)]);
+  return runs.union(units);
 }
 
 /** Returns the releases in which units of `app run` run, by the folders that they run in. */

@@ -1,20 +1,33 @@
 import { existsSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { deploymentError } from "../../contract/errors.ts";
+import { APPLICATIONS_FOLDER } from "../../contract/files/application-names.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import { type TargetName, targetName } from "../../contract/target.ts";
 import { dropAhead } from "../../releases/ahead.ts";
 import { fleetSettingsName } from "../../releases/fleet-settings.ts";
+import { forgetJob, runningJobs } from "../../releases/jobs.ts";
 import { isApplication, type Item, type Layout } from "../../releases/layout.ts";
 import { removeOwnLink, syncLinks } from "../../releases/links.ts";
 import { unitKey } from "../../releases/names.ts";
 import { removeTree } from "../../releases/open-folder.ts";
 import { currentRelease, isAdopted, listReleases, namedUnits, removeRelease } from "../../releases/release.ts";
 import { ifThere } from "../../support/files.ts";
+import { releasesTypedIn } from "../applications/in-use.ts";
 import type { Emit } from "../base/events.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 import { endInterrupted, recover } from "./interrupted.ts";
-import { beginRun, DEPLOY_DEFAULTS, type FewerOptions, lockRoot, lockTarget, openRoot } from "./run.ts";
+import {
+  beginRun,
+  DEPLOY_DEFAULTS,
+  type Deployed,
+  type FewerOptions,
+  lockRoot,
+  lockTarget,
+  openRoot,
+  type Run,
+} from "./run.ts";
 import { checkSupervisor, pluginsAmong, supervisorOf } from "./supervision.ts";
 
 /** Target to remove from this host. */
@@ -104,16 +117,38 @@ export async function removeTarget(removed: RemovedTarget, options: FewerOptions
   await endInterrupted(layout, run.options.supervisor, emit);
   const { supervisor } = run.options;
   const { running, releases, items, units, kept } = await partsOf(layout, removed, supervisor);
-  for (const unit of units) await supervisorOf(layout, supervisor, items).stop(unit, signal);
+  await requireNobodyTypes(run, target);
+  const stop = (unit: string | null): Promise<void> => supervisorOf(layout, supervisor, items).stop(unit, signal);
+  for (const unit of units) await stop(unit);
   for (const item of items) await removeOwnLink(layout, target, item);
   await rm(layout.current(target), { force: true });
   await syncLinks(layout);
+  // Without its link nothing of it begins any more. What has begun meanwhile, and what a release of before left, ends.
+  for (const { id } of await runningJobs(layout, target)) await stop(unitKey({ section: APPLICATIONS_FOLDER, id }));
+  await requireNobodyTypes(run, target);
   for (const { name } of releases) await removeRelease(layout, target, name);
   await removeTree(layout.releases(target));
   await dropAhead(layout, target);
+  for (const { id } of items.filter(isApplication)) await forgetJob(layout, id);
   await removeState(layout.sealift, target);
   for (const path of kept) await removeTree(path);
   return { version: running?.version ?? null, releases: releases.length };
+}
+
+/**
+ * Requires that nobody runs a command in a release of a target.
+ *
+ * @throws DeploymentError `root_busy`
+ */
+async function requireNobodyTypes(
+  { layout, options }: Pick<Run<Deployed>, "layout" | "options">,
+  target: TargetName,
+): Promise<void> {
+  const releases = [...(await releasesTypedIn(layout, target, options.supervisor.systemdScope))];
+  if (releases.length === 0) return;
+  throw deploymentError("root_busy", `Somebody runs a command in ${releases.join(", ")} of it (\`sealift app run\`).`, {
+    hint: "Nothing that it needs was removed. Let it end, or end it, and run the command again.",
+  });
 }
 
 /** Removes the state of a target: its quarantine, its pin, a watch's memory. Requires the target's lock. */

@@ -127,6 +127,15 @@ export function applicationUnits(scope: SystemdScope, root: string): Application
     await run(signal, "start", units.socket);
   };
 
+  /** Stops the run of a job, and that of a health command, which are units of their own. */
+  const stopRuns = async (id: string, signal?: AbortSignal): Promise<void> => {
+    const { service } = await unitsOf(id, signal);
+    const units = ["job", "check"].map((kind) => service.replace("sealift-app@", `sealift-${kind}@`));
+    const found = await askUnits(scope, units, READY_TIMEOUT_MS, signal);
+    const running = units.filter((_unit, index) => ["activating", "active"].includes(found[index]?.ActiveState ?? ""));
+    if (running.length > 0) await run(signal, "stop", ...running);
+  };
+
   return {
     ready: (signal) => answers(systemctl(scope, "list-jobs"), signal),
     async prospect(id, signal, app) {
@@ -151,6 +160,7 @@ export function applicationUnits(scope: SystemdScope, root: string): Application
       const { socket: state } = await look(id, signal);
       // In one job: a connection in between would start the service again.
       await run(signal, "stop", ...(state === undefined ? [] : [socket]), service);
+      await stopRuns(id, signal);
     },
     async restart(id, signal) {
       await prepare(id, signal);

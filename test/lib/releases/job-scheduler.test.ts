@@ -40,7 +40,8 @@ class Host implements JobLauncher {
   constructor(t: Test, app: object) {
     this.layout = layoutOf(temporaryFolder(t));
     const stop = { signal: "SIGTERM", within: 20 };
-    this.jobs = [{ id: "night", app: { stop, ...app } as unknown as Job["app"], target: "project-p", release: "r1" }];
+    const made = { stop, ...app } as unknown as Job["app"];
+    this.jobs = [{ id: "night", app: made, since: 0, target: "project-p", release: "r1" }];
   }
 
   last = async (): Promise<string> => String(this.name);
@@ -253,4 +254,31 @@ t.test("a job that is new has missed nothing", (t) => {
   t.equal(due, undefined);
   t.equal(next, at("06-01T01:00:00"));
   t.end();
+});
+
+t.test("a job that is installed between two looks loses no time after that, and repeats none", async (t) => {
+  const host = new Host(t, EVERY_5);
+  const [night] = host.jobs;
+  host.jobs = [];
+  await host.to(at("06-01T00:04:20"));
+  host.jobs = [{ ...night!, since: at("06-01T00:04:40") }];
+  await host.to(at("06-01T00:05:20"));
+  host.end();
+  t.strictSame(host.ran, ["2026-06-01T00:05:00.000Z"], "it was there at that time");
+  await host.to(at("06-01T00:05:40"));
+  // An operator stops it, and starts it again.
+  const there = host.jobs;
+  host.jobs = [];
+  await host.to(at("06-01T00:06:00"));
+  host.jobs = there;
+  await host.to(at("06-01T00:06:20"));
+  t.equal(host.ran.length, 1, "once");
+  host.jobs = [{ ...night!, app: { ...night!.app, schedule: "*/7 * * * *" }, since: at("06-01T00:06:40") }];
+  await host.to(at("06-01T00:07:30"));
+  host.end();
+  t.equal(host.ran.at(-1), "2026-06-01T00:07:00.000Z", "another schedule");
+  host.kill();
+  host.jobs = [{ ...night!, app: { ...night!.app, schedule: "*/8 * * * *" }, since: at("06-01T00:07:40") }];
+  await host.to(at("06-01T00:08:30"));
+  t.equal(host.ran.length, 2, "a scheduler that was away does not know since when it may run");
 });
