@@ -99,11 +99,11 @@ export class AppAllow extends withOptions(appAllow) {
     from: string,
     { listen = {}, limits, ...given }: StatedGrant,
   ): Promise<Map<string, StatedGrant>> {
-    const [asking, { readGrants }, { grantLines }, { canAnswer, confirm }] = await Promise.all([
+    const [asking, { readGrants }, { grantLines }, { agreedTo }] = await Promise.all([
       import("../../lib/agent/applications/asked-grants.ts"),
       import("../../lib/releases/applications.ts"),
       import("./grant-text.ts"),
-      import("../shell/output/confirm.ts"),
+      import("./agreed-to.ts"),
     ]);
     const before = await readGrants(layout);
     const taken = asking.takenPorts(before);
@@ -120,11 +120,8 @@ export class AppAllow extends withOptions(appAllow) {
       grants.set(id, grant);
       for (const line of grantLines(id, app, { ...known, ...grant })) this.note(line);
     }
-    if (this.options.yes) return grants;
-    if (!canAnswer(this.context))
-      throw usageError("usage", "Nothing was allowed: nobody is here to agree.", { hint: "Add --yes to allow it." });
-    if (await confirm(this.context, "Allow it?")) return grants;
-    throw usageError("usage", "Nothing was allowed.");
+    await agreedTo(this.consenting());
+    return grants;
   }
 
   /** Requires that the user can enter the project root: its application could not start there. @throws UsageError */

@@ -9,7 +9,8 @@ export class VersionDiff extends ComparingCommand {
     category: "Hub",
     description: "Compare two versions of a hub",
     details: `
-      Names what plugins may do in one version and not in the other, steps of a project's install plan, and files with
+      Names what plugins may do in one version and not in the other, what has changed in how, when and with what limits
+      applications run, steps of a project's install plan, and files with
       their sizes. Both versions are fetched and verified as by a deployment, and nothing is kept: a project needs
       \`--deployment-credential\` and \`--signer-public-key\`, a plugin or service its developer's \`--signing-secret\`.
       With \`--signing-key-file\` instead, the signer compares the stored indexes of a project, which are small and tell

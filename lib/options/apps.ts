@@ -111,23 +111,25 @@ export const granting = group("Application", {
   of: text({ metavar: "ID", help: "Application whose user, settings and data it shares" }),
 });
 
+/** Options that take what is allowed from what a release asks. */
+const asking = {
+  from: path({ metavar: "PATH", help: "Allow what app.yaml, an application or a project asks" }),
+  yes: flag({ help: "Allow it without asking, for scripts" }),
+};
+
 /** Options of `app allow`. */
 export const appAllow = {
   ...group("Application", {
     ...granting,
     sameUser: flag({ help: "Run it as the user of `app serve`, who reads its keys" }),
     alone: flag({ help: "The user runs nothing else: its processes are told by it" }),
-    from: path({
-      metavar: "PATH",
-      help: "Allow what app.yaml, an application or a project asks",
-    }),
-    yes: flag({ help: "Allow it without asking, for scripts" }),
+    ...asking,
   }),
   ...host,
 };
 
 /** Options of `systemd install app`. */
 export const systemdApp = {
-  ...group("Application", { ...granting, now: flag({ help: "Carry out the next steps, too" }) }),
+  ...group("Application", { ...granting, ...asking, now: flag({ help: "Carry out the next steps, too" }) }),
   ...systemd,
 };

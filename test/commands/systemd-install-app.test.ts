@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { get } from "node:http";
 import { join } from "node:path";
 import t, { type Test } from "tap";
@@ -284,4 +284,61 @@ t.test("the launcher takes systemd's socket, in the process that systemd started
     const [answered, started] = (await activated(t, [compiled(t, GO)], {})).split(" ");
     t.equal(answered, started);
   });
+});
+
+t.test("what a release asks gets units and grants at once, after somebody agrees", async (t) => {
+  const [root, project] = [temporaryFolder(t), temporaryFolder(t)];
+  for (const [id, text] of Object.entries({
+    night: 'of: web\ncommand: [node, night.js]\nschedule: "30 3 * * *"\n',
+    web: "command: [node, server.js]\nlisten: [http]\nports: [metrics]\nlimits: { memory: 512M }\n",
+    worker: "command: [node, worker.js]\nhealth: { command: [node, check.js] }\n",
+  })) {
+    mkdirSync(join(project, "apps", id), { recursive: true });
+    writeFileSync(join(project, "apps", id, "app.yaml"), text);
+  }
+  const refused = await install(root, "--from", project);
+  t.match(refused, { code: 2, stderr: /Nothing was allowed.*\n.*--yes/ });
+  t.match(
+    refused.stderr,
+    /web {2}node server\.js\n {2}addresses http 127\.0\.0\.1:\d+, metrics 127\.0\.0\.1:\d+\n {2}limits +512M memory/,
+  );
+  t.match(refused.stderr, /worker {2}node worker\.js\n {2}asks +node check\.js/);
+  t.notOk(existsSync(join(root, "srv")), "nothing was written");
+  const planned = await install(root, "--from", project, "--dry-run", "--json");
+  t.equal(planned.code, 0, planned.stderr);
+  t.notOk(existsSync(join(root, "srv")));
+
+  const { code, stdout, stderr } = await install(root, "--from", project, "--yes", "--json");
+  t.equal(code, 0, stderr);
+  const { next } = JSON.parse(stdout.trim().split("\n").at(-1)!) as { next: string[] };
+  t.equal(next.length, 3, "one step to enable each");
+  const grants = parse(read(root, "srv/harbour/applications.yaml")) as { applications: Record<string, object> };
+  t.match(grants.applications, {
+    web: { user: "app-web", listen: { http: /^127/, metrics: /^127/ }, limits: { memory: "512M" } },
+    worker: { user: "app-worker" },
+    night: { of: "web" },
+  });
+  t.match(read(root, `${UNITS}/sealift-app@web.socket`), "FileDescriptorName=http\n");
+  t.match(read(root, `${UNITS}/sealift-app@web.service.d/sealift.conf`), "MemoryMax=512M");
+  t.match(read(root, `${UNITS}/sealift-job@night.service.d/sealift.conf`), "User=app-web");
+  t.match(
+    read(root, `${UNITS}/sealift-check@worker.service.d/sealift.conf`),
+    /ConditionPathExists=\/srv\/harbour\/apps\/worker\/\.sealift\/check\n(?:.*\n)*User=app-worker/,
+  );
+  t.match(
+    read(root, `${UNITS}/sealift-jobs.target.d/worker.conf`),
+    "After=sealift-job@worker.service sealift-check@worker.service\n",
+  );
+  const again = await install(root, "--from", project, "--yes", "--json");
+  t.equal(again.code, 0, again.stderr);
+  t.strictSame(parse(read(root, "srv/harbour/applications.yaml")), grants, "again, nothing of it changes");
+
+  t.match(await install(root, "--from", project, "--user", "shop", "--yes"), {
+    code: 2,
+    stderr: /one user, and several/,
+  });
+  t.match(await install(root, "worker", "--from", project, "--yes"), { code: 0 });
+  t.match(await install(root), { code: 2, stderr: /Give the id of an application.*--from/ });
+  writeFileSync(join(project, "apps/web/app.yaml"), "command: [node, server.js]\nlisten: [http, other]\n");
+  t.match(await install(root, "--from", project, "--yes"), { code: 2, stderr: /names one socket/ });
 });

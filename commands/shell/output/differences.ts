@@ -14,9 +14,9 @@ export function differenceLine(difference: Difference, sizeText: (bytes: number)
   const sign = SIGNS[difference.change];
   if (difference.what === "right") return `${sign} right of ${difference.plugin}: ${difference.right}`;
   if (difference.what === "step") return `${sign} step ${difference.id} (${difference.action})`;
-  if (difference.what === "command") {
-    const commands = [difference.before, difference.after].filter((command) => command !== null);
-    return `${sign} ${difference.key} of apps/${difference.app}: ${commands.join(" → ")}`;
+  if (difference.what === "command" || difference.what === "term") {
+    const sides = [difference.before, difference.after].filter((side) => side !== null);
+    return `${sign} ${difference.key} of apps/${difference.app}: ${sides.join(" → ")}`;
   }
   const { path, before, after } = difference;
   const sizes = [before, after].flatMap((bytes) => (bytes === null ? [] : sizeText(bytes)));

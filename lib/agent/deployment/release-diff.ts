@@ -1,5 +1,7 @@
 import { join } from "node:path";
+import type { Application } from "../../contract/files/application.ts";
 import type { Descriptor } from "../../contract/files/descriptor.ts";
+import { HEALTH_SECONDS } from "../../contract/files/health-command.ts";
 import type { InstallPlan } from "../../contract/files/install-plan.ts";
 import { DESCRIPTOR_FILE, PLAN_FILE } from "../../contract/files/manifest.ts";
 import { moreRights, rightsOf } from "../../contract/rights.ts";
@@ -26,10 +28,12 @@ export type Difference =
       what: "command";
       change: Change;
       app: string;
-      key: "command" | "migrate";
+      key: "command" | "migrate" | "health.command";
       before: string | null;
       after: string | null;
     }
+  /** Other key of an application's descriptor, such as `schedule`; null on the side without one. */
+  | { what: "term"; change: Change; app: string; key: string; before: string | null; after: string | null }
   /** Step of the install plan, by id. */
   | { what: "step"; change: Change; id: string; action: string };
 
@@ -66,7 +70,7 @@ export async function releaseDifferences(
   return a === undefined || b === undefined ? undefined : differencesBetween(a, b);
 }
 
-/** Compares two sides: rights first, then commands of applications, plan steps and files. */
+/** Compares two sides: rights first, then commands and terms of applications, plan steps and files. */
 export const differencesBetween = (before: Compared, after: Compared): Difference[] => [
   ...rightsBetween(before.descriptors, after.descriptors),
   ...commandsBetween(before.apps, after.apps),
@@ -127,12 +131,46 @@ function rightsBetween(before: Compared["descriptors"], after: Compared["descrip
 function commandsBetween(before: Applications, after: Applications): Difference[] {
   const found: Difference[] = [];
   for (const app of [...new Set([...before.keys(), ...after.keys()])].toSorted())
-    for (const key of ["command", "migrate"] as const) {
-      const [a, b] = [before.get(app)?.[key], after.get(app)?.[key]].map((words) => words && JSON.stringify(words));
-      if (a === b) continue;
-      found.push({ what: "command", change: changeOf(a, b), app, key, before: a ?? null, after: b ?? null });
+    for (const what of ["command", "term"] as const) {
+      const [a, b] = [before.get(app), after.get(app)].map((one) =>
+        what === "command" ? commandsOf(one) : termsOf(one),
+      );
+      for (const key of [...new Set([...a!.keys(), ...b!.keys()])]) {
+        const [was, is] = [a!.get(key), b!.get(key)];
+        if (was === is) continue;
+        const sides = { change: changeOf(was, is), app, before: was ?? null, after: is ?? null };
+        found.push(what === "command" ? { what, key: key as CommandKey, ...sides } : { what, key, ...sides });
+      }
     }
   return found;
+}
+
+type CommandKey = Extract<Difference, { what: "command" }>["key"];
+
+/** Returns the commands of an application, each as JSON. */
+function commandsOf(app: Application | undefined): Map<string, string> {
+  const commands: Record<CommandKey, readonly string[] | undefined> = {
+    ...{ command: app?.command, migrate: app?.migrate, "health.command": app?.health.command },
+  };
+  return new Map(
+    Object.entries(commands).flatMap(([key, words]) => (words === undefined ? [] : [[key, JSON.stringify(words)]])),
+  );
+}
+
+/** Returns what else of an application's descriptor says how, when and with what it runs; defaults are left out. */
+function termsOf(app: Application | undefined): Map<string, string> {
+  if (app === undefined) return new Map();
+  const { of, schedule, timezone, catch_up: catchUp, within, limits, health, listen, ports, data } = app;
+  const terms: Record<string, unknown> = {
+    ...{ of, schedule, timezone, catch_up: catchUp || undefined, within, data },
+    ...{ "health.http": health.http, "health.port": health.port },
+    "health.within": health.within === HEALTH_SECONDS.within ? undefined : health.within,
+    "health.stays_up": health.stays_up === HEALTH_SECONDS.stays_up ? undefined : health.stays_up,
+    ...Object.fromEntries(Object.entries(limits ?? {}).map(([name, value]) => [`limits.${name}`, value])),
+    listen: listen.join(", ") || undefined,
+    ports: ports.join(", ") || undefined,
+  };
+  return new Map(Object.entries(terms).flatMap(([key, value]) => (value === undefined ? [] : [[key, String(value)]])));
 }
 
 /** Reads the descriptors of applications, if there are any. @throws ArtifactError `app_invalid` */

@@ -4,6 +4,7 @@ import { addressNames } from "./address-variables.ts";
 import { appLimits } from "./app-limits.ts";
 import { kindFaults, kindKeys } from "./application-kinds.ts";
 import { dataFolder, pathInside, PLAIN_LINE } from "./application-paths.ts";
+import { HEALTH_SECONDS } from "./health-command.ts";
 import { seconds } from "./seconds.ts";
 import { settingNames } from "./setting-names.ts";
 
@@ -49,9 +50,9 @@ const health = z.strictObject({
   /** Address that answers, by its name in `listen` or `ports`. Default: the only one. */
   port: socketName.optional(),
   /** Time until the first healthy answer, in seconds. */
-  within: seconds.default(30),
+  within: seconds.default(HEALTH_SECONDS.within),
   /** Time without a restart or an unhealthy answer that follows it, in seconds. */
-  stays_up: seconds.default(10),
+  stays_up: seconds.default(HEALTH_SECONDS.stays_up),
 });
 
 /**

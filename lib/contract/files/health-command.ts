@@ -1,5 +1,8 @@
 import type { Application } from "./application.ts";
 
+/** Times of `health` that a descriptor does not state, in seconds. */
+export const HEALTH_SECONDS = { within: 30, stays_up: 10 } as const;
+
 /** Longest time of one run of a health command, in seconds: it is run each minute. */
 const MAX_CHECK_SECONDS = 30;
 

@@ -4,10 +4,13 @@ import { chmod, cp, readdir, readFile, rm, stat, writeFile } from "node:fs/promi
 import { createServer } from "node:net";
 import { join } from "node:path";
 import t from "tap";
+import { parse } from "yaml";
 import { differenceLine } from "../../../../commands/shell/output/differences.ts";
 import { preview } from "../../../../lib/agent/deployment/preview.ts";
+import { differencesBetween } from "../../../../lib/agent/deployment/release-diff.ts";
 import { removeTarget } from "../../../../lib/agent/deployment/remove.ts";
 import { DEPLOY_DEFAULTS } from "../../../../lib/agent/deployment/run.ts";
+import { application } from "../../../../lib/contract/files/application.ts";
 import { readQuarantine } from "../../../../lib/releases/quarantine.ts";
 import { currentRelease } from "../../../../lib/releases/release.ts";
 import { APP, appFiles, applicationHost, appSource, installing } from "../../../support/host/application-host.ts";
@@ -372,4 +375,28 @@ t.test("a preview names the commands that differ, and holds nothing for them", a
     ['+ migrate of apps/web: ["sh","migrate.sh"]'],
   );
   t.equal(await h.version(), "1.0.0");
+});
+
+t.test("a comparison names what has changed in when, how and with what an application runs", async (t) => {
+  const read = (yaml: string) => application.parse(parse(yaml));
+  const side = (apps: Record<string, string>) => ({
+    ...{ files: new Map(), descriptors: new Map(), plan: undefined },
+    apps: new Map(Object.entries(apps).map(([id, yaml]) => [id, read(yaml)])),
+  });
+  const lines = (before: Record<string, string>, after: Record<string, string>) =>
+    differencesBetween(side(before), side(after)).map((one) => differenceLine(one, String));
+  const more = `${APP}ports: [http]\nlimits: { memory: 512M }\nhealth: { within: 5s, command: [sh, check.sh] }\ndata: storage\n`;
+  const job = 'of: web\ncommand: [sh, x]\nschedule: "30 3 * * *"\ntimezone: Europe/Vienna\n';
+  t.strictSame(lines({ web: APP }, { web: more, night: job }), [
+    '+ command of apps/night: ["sh","x"]',
+    ...["+ of of apps/night: web", "+ schedule of apps/night: 30 3 * * *", "+ timezone of apps/night: Europe/Vienna"],
+    '+ health.command of apps/web: ["sh","check.sh"]',
+    ...["+ data of apps/web: storage", "+ health.within of apps/web: 5"],
+    ...["+ limits.memory of apps/web: 512M", "+ ports of apps/web: http"],
+  ]);
+  t.strictSame(lines({ night: job }, { night: job.replace("30 3", "0 4") }), [
+    "~ schedule of apps/night: 30 3 * * * → 0 4 * * *",
+  ]);
+  t.strictSame(lines({ web: more }, { web: APP }).length, 5);
+  t.strictSame(lines({ web: more }, { web: more }), []);
 });
