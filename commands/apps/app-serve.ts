@@ -2,6 +2,7 @@ import { Command } from "clipanion";
 import type { AppServeEvent } from "../../lib/apps/events.ts";
 import { LIMIT_WORDS } from "../../lib/contract/files/limit-forms.ts";
 import { appServe } from "../../lib/options/apps.ts";
+import { closeInherited } from "../../lib/support/inherited-descriptors.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { aborted } from "../shell/serve.ts";
 
@@ -32,6 +33,7 @@ export class AppServeCommand extends withOptions(appServe) {
       import("node:path"),
     ]);
     const { projectRoot, allowForeignRoot } = this.options;
+    closeInherited();
     using interruption = interruptible();
     using notifier = systemdNotifier({ warn: this.warn });
     await using root = await openProjectRoot(layoutOf(resolve(projectRoot)), { allowForeignRoot });

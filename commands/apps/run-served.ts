@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { asSealiftError, deploymentError, usageError } from "../../lib/contract/errors.ts";
 import type { Layout } from "../../lib/releases/layout.ts";
+import { closeInherited } from "../../lib/support/inherited-descriptors.ts";
 import { printableLines } from "../../lib/support/printable.ts";
 
 /** Options of {@link runServed}. */
@@ -20,6 +21,7 @@ export async function runServed(layout: Layout, { allowForeignRoot = false, ...r
     import("../../lib/apps/serve-fault.ts"),
     import("../../lib/releases/project-root.ts"),
   ]);
+  closeInherited();
   await using root = await openProjectRoot(layout, { allowForeignRoot });
   try {
     return await runTyped(root.layout, run);
