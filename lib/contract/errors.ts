@@ -96,6 +96,10 @@ export function isAbort(error: unknown): boolean {
   );
 }
 
+/** True for a wait that ended with its time limit: Node makes an abort of it, too, whose cause tells. */
+const isTimeout = (error: unknown): boolean =>
+  error instanceof Error && (error.name === "TimeoutError" || (isAbort(error) && isTimeout(error.cause)));
+
 /** Shortages of the machine, by the system's own codes. */
 const EXHAUSTED: Record<string, string> = {
   EMFILE: "this process may open no more files",
@@ -120,6 +124,8 @@ function lackOf({ code, syscall, message }: NodeJS.ErrnoException): string | und
  */
 export function asSealiftError(error: unknown, kind: ErrorKind = "DeploymentError"): SealiftError {
   if (error instanceof SealiftError) return error;
+  if (isTimeout(error))
+    return new SealiftError(kind, "timed_out", "It took longer than its time limit.", { cause: error });
   if (isAbort(error)) {
     const { cause } = error as Error;
     if (cause instanceof SealiftError) return cause;
