@@ -9,6 +9,9 @@ t.test("two hosts get their settings from one file, and a value that breaks the 
   for (const { watch } of hosts) await watch.untilEvent("deploy.done", { outcome: "failed", code: "env_missing" });
   for (const { watch } of hosts) await watch.untilEvent("target.held", { reason: "settings", version: "1.0.0" });
 
+  const fleet = async (...words: string[]): Promise<string> => (await sealift("fleet", "Harbour", ...words)).stdout;
+  t.match(await fleet(), /^pier-7 +none .* held .*web needs values for SECRET/m, "why it waits is shown");
+
   const first = await apply("info");
   t.match(first, { code: 0, stderr: /✓ pier-\d: applied number 1[^]*✓ pier-\d: applied number 1/ }, first.stderr);
   t.notMatch(first.stdout + first.stderr, SECRET);
@@ -29,6 +32,7 @@ t.test("two hosts get their settings from one file, and a value that breaks the 
   );
   for (const { answer } of hosts) t.strictSame(await answer(), { secret: SECRET, level: "info" });
   t.equal(hosts.filter(({ watch }) => watch.said.stdout.includes('"settings.done","number":2')).length, 1);
+  t.match(await fleet(), /settings 2 failed \(\w+\)$[^]*settings 1 applied$|settings 1 applied$[^]*settings 2 failed/m);
   t.match(await sealift("settings", "show"), { code: 0, stdout: /pier-\d +2 +failed, former ones are back/ });
 
   const mended = await apply("debug");
@@ -41,6 +45,14 @@ t.test("two hosts get their settings from one file, and a value that breaks the 
       1,
       "settings are no deployment",
     );
+
+  for (const { name } of hosts) {
+    t.match(await fleet("--settings", "applied"), new RegExp(`^${name} .*settings \\d applied$`, "m"));
+    t.match(await fleet("--apps"), new RegExp(`^web +${name} +1\\.0\\.0 +running +\\d{4}-`, "m"));
+  }
+  const [operator] = (await readFile(world.path("operator", "signer.pub"), "utf8")).trim().split(/\s/);
+  const doctor = await sealift("doctor", "--project-root", hosts[0]!.root);
+  t.match(doctor.stdout, new RegExp(`settings project-.*: This operator is pinned: [0-9a-f]{64}`), operator);
 
   t.strictSame(await filesWith(world.path("hub"), SECRET), [], "the hub has nothing of it");
   const state = `.sealift/state/settings-project-${world.projectId}.json`;

@@ -35,8 +35,9 @@ t.test("an application that answers 500 after its deployment is unhealthy after 
   t.match(changed, { state: "unhealthy", message: /^apps\/web: GET http:\/\/127\.0\.0\.1:\d+\/healthz answered 500$/ });
   await w.until("report.sent");
   t.match(h.reports, [
-    { status: "success", health: undefined },
+    { status: "success", health: undefined, applications: { web: { state: "running", since: /Z$/ } } },
     {
+      applications: { web: { state: "unhealthy" } },
       ...{ status: "failed", resolved_version: "1.0.0", running_version: "1.0.0", code: "unhealthy" },
       error_message: /^unhealthy: apps\/web: .* answered 500$/,
       health: { state: "unhealthy", since: changed.since },
@@ -68,6 +69,28 @@ t.test("an application that answers 500 after its deployment is unhealthy after 
     { version: "1.0.0", healthy: undefined },
     { version: "1.1.0", healthy: true },
   ]);
+});
+
+t.test("a release whose applications an older agent has not named is reported once more", async (t) => {
+  const h = await sickApplication(t);
+  const { w, target } = await follows(t, h);
+  await w.stop();
+  const folder = h.layout.reports(GIVEN_TARGET);
+  for (const name of await readdir(folder)) {
+    if (!name.endsWith(".json")) continue;
+    const { applications: _, ...older } = JSON.parse(await readFile(join(folder, name), "utf8")) as LocalReport;
+    await writeFile(join(folder, name), JSON.stringify(older));
+  }
+  h.reports.length = 0;
+  const again = watching(t, [target], undefined, undefined, TIMES);
+  await again.until("report.sent");
+  t.match(h.reports, [
+    { status: "success", health: { state: "healthy" }, applications: { web: { state: "running" } } },
+  ]);
+  await h.answers(500);
+  await again.until("health.changed", { state: "unhealthy" });
+  await again.until("report.sent");
+  t.equal(h.reports.length, 2, "and then only edges");
 });
 
 t.test("one that flaps is reported ill once in a quiet time, and its last state is told", async (t) => {
