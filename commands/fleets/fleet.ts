@@ -37,7 +37,7 @@ const SUMMED = 5;
 
 export class Fleet extends withOptions({ ...fleet, ...connection }) {
   static override paths = [["fleet"]];
-  static override listed = (options: object) =>
+  static override listed = (options: object = {}) =>
     "apps" in options && options.apps === true
       ? ["target", ...APPLICATION_FIELDS]
       : ["target", ...namesIn("csv"), "published_by", "approved_by", "statements"];

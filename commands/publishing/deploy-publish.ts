@@ -1,5 +1,8 @@
 import { Command, Option } from "clipanion";
+import type { SourceProject } from "../../lib/artifact/project/project-tree.ts";
 import type { SourceMember } from "../../lib/artifact/tree/member-list.ts";
+import type { HubConnection } from "../../lib/client/hub-connection.ts";
+import { needsText } from "../../lib/contract/agent-counts.ts";
 import { usageError } from "../../lib/contract/errors.ts";
 import { publish } from "../../lib/options/publish.ts";
 import type { DeltaBases } from "../../lib/publisher/publish-deltas.ts";
@@ -9,6 +12,7 @@ import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 import { leftOutLines } from "../shell/output/left-out.ts";
 import { storedAs, whoGetsIt } from "../shell/output/version-state.ts";
 import { additionsOf, isStaged, keyFor, waitingDigest } from "./features.ts";
+import { keysText, type NeededAgent, neededAgent, neededFields } from "./needed-agent.ts";
 import { renderer, type Skipped, sparing } from "./publish-events.ts";
 
 const STAGED = { name: "staged", cause: "uploaded" } as const;
@@ -126,6 +130,10 @@ export class DeployPublish extends withOptions(publish) {
     const sending = await this.#sending();
     const project = await buildProject({ ...build, chunks: sending !== undefined });
     const sizes = sending && (await sizePublication(project, { ...build, ...sending }));
+    const { hubUrl, timeoutMs } = this.options;
+    const asked =
+      hubUrl === undefined || this.#apiKey === undefined ? undefined : { hubUrl, apiKey: this.#apiKey, timeoutMs };
+    const needed = await this.#needed(project, asked && hubConnection(asked, DEPLOY_TIMEOUT_MS));
     // The list goes to stdout, which may be the same terminal: the end of a bar erases a line there.
     endProgress();
     const { tree, manifest } = project;
@@ -140,6 +148,7 @@ export class DeployPublish extends withOptions(publish) {
         content_sha256: manifest.content_sha256,
         artifact_bytes: sizes?.artifactBytes ?? null,
         deltas: sizes?.deltas ?? null,
+        ...neededFields(needed),
         manifest,
       });
     }
@@ -167,6 +176,16 @@ export class DeployPublish extends withOptions(publish) {
     const { signingSeed } = await import("../shell/signer.ts");
     const hub = hubConnection({ hubUrl, apiKey, timeoutMs }, DEPLOY_TIMEOUT_MS);
     return { seed: await signingSeed(signingKey, this.layers), level, hub, deltas };
+  }
+
+  /** Says which version of Sealift hosts need, if not any, and how many have an older one. */
+  async #needed({ apps, manifest }: SourceProject, hub: HubConnection | undefined): Promise<NeededAgent | undefined> {
+    const needed = await neededAgent(apps, manifest.project_id, hub);
+    if (needed === undefined || needed.counted?.older === 0) return needed;
+    const text = `${manifest.version} ${needsText(needed.version, needed.counted)} (${keysText(needed.keys)}).`;
+    if (needed.counted === undefined) this.note(text);
+    else this.warn(text);
+    return needed;
   }
 
   #bases(): DeltaBases | undefined {
@@ -212,6 +231,7 @@ export class DeployPublish extends withOptions(publish) {
     if (!this.json) for (const line of leftOutLines(project.tree.leftOut)) this.note(line);
     for (const { path, pattern } of this.json ? project.tree.leftOut : [])
       this.print.event({ event: "left_out", path, pattern });
+    const needed = await this.#needed(project, hub);
     const waiting = await waitingDigest({ outcome, record }, this.options, hub, project.manifest);
     if (this.json)
       return this.done({
@@ -223,6 +243,7 @@ export class DeployPublish extends withOptions(publish) {
         record: record ?? null,
         deltas: made,
         ...added.result,
+        ...neededFields(needed),
       });
     if (outcome === "unchanged") {
       const is = waiting === undefined ? "published" : "staged";

@@ -8,7 +8,7 @@ import type { FleetAdoption } from "../contract/fleets/adoption.ts";
 import * as routes from "../contract/fleets/routes.ts";
 import type { HostSettingsState } from "../contract/settings/host-states.ts";
 import { type HostState, stateOfHost } from "../contract/surfaces/host-record.ts";
-import type { FleetSummary } from "../contract/surfaces/reports.ts";
+import type { FleetCounts, FleetSummary } from "../contract/surfaces/reports.ts";
 import type { Target } from "../contract/target.ts";
 import { paceBuffers } from "../support/buffer-pacing.ts";
 import { safelyParsed } from "../support/documents/safe-parse.ts";
@@ -136,6 +136,12 @@ export const readAdoption = ({ kind, slug }: Target, hub: HubConnection): Promis
   kind === "project"
     ? ask(routes.showProjectAdoption, { params: { project_id: slug } }, asking(hub))
     : ask(routes.showTargetAdoption, { params: { kind, slug } }, asking(hub));
+
+/** Reads the numbers of a fleet. @throws DeploymentError; AuthenticationError on 401 and 403 */
+export const readCounts = ({ kind, slug }: Target, hub: HubConnection): Promise<FleetCounts> =>
+  kind === "project"
+    ? ask(routes.countProjectFleet, { params: { project_id: slug } }, asking(hub))
+    : ask(routes.countTargetFleet, { params: { kind, slug } }, asking(hub));
 
 /** Lists the fleets that the key may see. @throws DeploymentError; AuthenticationError on 401 and 403 */
 export const listFleets = (options: HubConnection): AsyncGenerator<FleetSummary> =>

@@ -88,7 +88,7 @@ export function publishArtifact(
 }
 
 /** Fields of a publication that are known before the first byte of its artifact. */
-export type FirstFields = Pick<PublishFields, "version" | "project_name" | "stage">;
+export type FirstFields = Pick<PublishFields, "version" | "project_name" | "stage" | "needs_agent">;
 
 /**
  * Publishes an artifact that is still being made: sends its bytes as they are produced, and the fields that depend on

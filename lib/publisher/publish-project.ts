@@ -17,6 +17,7 @@ import type { HubConnection } from "../client/hub-connection.ts";
 import { listIndexes, type PublishTarget } from "../client/publish-client.ts";
 import { tellWaits, type WaitEvent } from "../client/wait-event.ts";
 import { isAbort } from "../contract/errors.ts";
+import { agentNeeds } from "../contract/files/agent-needs.ts";
 import type { IndexedVersions, PublishResult } from "../contract/surfaces/deploy.ts";
 import { traced } from "../support/work.ts";
 import { type DeltaBases, type DeltaEvent, publishDeltas, type PublishedDelta, sizeDeltas } from "./publish-deltas.ts";
@@ -186,7 +187,9 @@ export async function publishProject(options: PublishProjectOptions): Promise<Pu
     if (hub === undefined) return { outcome: "built", ...(await sealing), deltas: [] };
     const target = { ...hub, signal, ...tellWaits(emit), projectId: options.projectId };
     const staged = options.stage === true ? ({ stage: "true" } as const) : {};
-    const fields = { version: options.version, project_name: options.projectName, ...staged };
+    const needs_agent = agentNeeds(listed.apps)?.version;
+    const needs = needs_agent === undefined ? {} : { needs_agent };
+    const fields = { version: options.version, project_name: options.projectName, ...staged, ...needs };
     const uploading = traced("upload", {}, () => uploadWhileSealed({ target, fields, sealing, start, growing, emit }));
     const isKept = options.output !== undefined;
     uploading.catch(() => {

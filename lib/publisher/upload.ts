@@ -99,7 +99,7 @@ export async function uploadWhileSealed(options: UploadOptions): Promise<Uploade
   }
 }
 
-function fieldsOf({ project: { manifest }, artifact }: SealedProject): Omit<PublishFields, "stage"> {
+function fieldsOf({ project: { manifest }, artifact }: SealedProject): Omit<PublishFields, "stage" | "needs_agent"> {
   const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
   return {
     version: manifest.version,

@@ -35,6 +35,7 @@ export function newVersion({ target: { id, kind }, version, suffix, created_at }
     sha256,
     repo: null,
     description: null,
+    needs_agent: null,
     created_at,
   };
   const dek = { kek_id: "kek", sealed_dek: "c2ln" };

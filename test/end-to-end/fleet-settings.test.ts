@@ -50,9 +50,8 @@ t.test("two hosts get their settings from one file, and a value that breaks the 
     t.match(await fleet("--settings", "applied"), new RegExp(`^${name} .*settings \\d applied$`, "m"));
     t.match(await fleet("--apps"), new RegExp(`^web +${name} +1\\.0\\.0 +running +\\d{4}-`, "m"));
   }
-  const [operator] = (await readFile(world.path("operator", "signer.pub"), "utf8")).trim().split(/\s/);
   const doctor = await sealift("doctor", "--project-root", hosts[0]!.root);
-  t.match(doctor.stdout, new RegExp(`settings project-.*: This operator is pinned: [0-9a-f]{64}`), operator);
+  t.match(doctor.stdout, /settings project-.*: This operator is pinned: [0-9a-f]{64}$/m);
 
   t.strictSame(await filesWith(world.path("hub"), SECRET), [], "the hub has nothing of it");
   const state = `.sealift/state/settings-project-${world.projectId}.json`;

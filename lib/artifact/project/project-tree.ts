@@ -42,6 +42,8 @@ export interface SourceProject {
   /** Files with their digests, and empty folders. */
   entries: TreeEntries;
   manifest: Manifest;
+  /** Applications that the plan installs, with their checked descriptors. */
+  apps: ReadonlyMap<string, Application>;
   /** Manifest as it will be in the artifact. */
   manifestBytes: Buffer;
   /** Modification time of all members, in seconds since 1970. */
@@ -152,7 +154,7 @@ export function listProject(
     notes,
     describe(entries) {
       const found = manifestWith(digestsOf(entries));
-      return { tree, entries, manifest: found, manifestBytes: Buffer.from(JSON.stringify(found)), mtime };
+      return { tree, entries, apps, manifest: found, manifestBytes: Buffer.from(JSON.stringify(found)), mtime };
     },
   };
 }

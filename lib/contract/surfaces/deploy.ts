@@ -122,6 +122,8 @@ export const publishFields = z.object({
   signature: base64Of(64),
   signer_public_key: base64Of(32),
   ...stageField,
+  /** Version of Sealift that its hosts need, as the publisher knows it (since 0.3.0). */
+  needs_agent: semverLabel.optional().catch(undefined),
 });
 export type PublishFields = z.infer<typeof publishFields>;
 

@@ -160,6 +160,8 @@ export const managedVersion = z.object({
   /** Ed25519 key that signed it, base64; null for a plugin or service without its author's signature. */
   signer_public_key: z.string().nullable(),
   is_latest: z.boolean(),
+  /** Version of Sealift that its hosts need, as its publisher has said; omitted where it has not. */
+  needs_agent: z.string().optional(),
   ...versionMarks,
   /** State of the version; omitted for an open one. */
   state: versionState.optional(),

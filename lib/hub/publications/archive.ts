@@ -62,7 +62,14 @@ export async function publishArchive(
     throw unprocessable(`visibility: a staged version leaves that of its ${target.kind} as it is.`);
   const row: NewVersion = {
     ...(author ?? UNSIGNED),
-    ...{ id: recordId("rel", hub.clock()), project_id: target.id, version, archive_signature: signature, repo },
+    ...{
+      id: recordId("rel", hub.clock()),
+      project_id: target.id,
+      version,
+      archive_signature: signature,
+      repo,
+      needs_agent: null,
+    },
     description,
     ...{ part: "archive", size_bytes: blob.size, sha256, content_sha256: null, project_name: null, dek: null },
     ...{ published_by: target.principal.keyId, created_at: hub.now() },

@@ -28,7 +28,7 @@ function store(
   const { version, project_name, content_sha256 } = fields;
   const facts = {
     ...{ id, project_id: projectId, version, project_name, content_sha256, archive_signature: null, repo: null },
-    description: null,
+    ...{ description: null, needs_agent: fields.needs_agent ?? null },
     ...({ part: "artifact", size_bytes: file.blob.size, sha256: file.sha256 } as const),
     ...storedSignature(fields),
     ...{ published_by: principal.keyId, created_at: now },

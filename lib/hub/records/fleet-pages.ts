@@ -163,7 +163,7 @@ const SETTINGS = `SELECT settings_state, COUNT(*) AS hosts FROM hosts
   WHERE holder = ? AND target = ? AND settings_state IS NOT NULL GROUP BY settings_state`;
 const AGENTS = `SELECT agent, COUNT(*) AS hosts FROM hosts
   WHERE holder = ? AND target = ? AND agent IS NOT NULL AND heard_at >= ? GROUP BY agent
-  ORDER BY hosts DESC, agent LIMIT ${MOST_NAMED}`;
+  ORDER BY agent LIMIT ${MOST_NAMED}`;
 const VERSIONS = `SELECT shown_version, COUNT(*) AS hosts,
     SUM(CASE WHEN state = 'failed' AND heard_at >= ? THEN 1 ELSE 0 END) AS failing
   FROM hosts WHERE holder = ? AND target = ? GROUP BY shown_version
@@ -215,7 +215,9 @@ export async function countHosts(
       settings: Object.fromEntries(settings.map((row) => [row["settings_state"], Number(row["hosts"])])),
     }),
     ...(agents.length > 0 && {
-      agents: agents.map((row) => ({ agent: row["agent"] as string, hosts: Number(row["hosts"]) })),
+      agents: agents
+        .map((row) => ({ agent: row["agent"] as string, hosts: Number(row["hosts"]) }))
+        .sort((a, b) => b.hosts - a.hosts),
     }),
   };
 }

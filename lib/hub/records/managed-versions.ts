@@ -39,6 +39,7 @@ export async function listManagedVersions(
       ...facts,
       signer_public_key: row.signer_public_key,
       is_latest: row.version === project.latest_version,
+      ...(row.needs_agent !== null && { needs_agent: row.needs_agent }),
       ...(state !== undefined && { state, state_reason: row.state_reason }),
       published_by: row.publisher,
       approved_by: row.approver,

@@ -55,6 +55,8 @@ export const versions = table(
     ends: json.nullable(),
     /** Description in its plugin.yaml; null without one, for an artifact, and for a version of 0.1.0. */
     description: text.nullable(),
+    /** Version of Sealift that its hosts need, as its publisher has said; null where it has not. */
+    needs_agent: name.nullable(),
   },
   {
     unique: { versions_label: ["project_id", "version"] },
@@ -71,6 +73,7 @@ export const versions = table(
     added: {
       "0006-ends": { columns: ["ends"], indexes: {} },
       "0010-descriptions": { columns: ["description"], indexes: {} },
+      "0015-agents": { columns: ["needs_agent"], indexes: {} },
     },
   },
 );

@@ -1,3 +1,5 @@
+import { needsText, olderHosts } from "../../contract/agent-counts.ts";
+import { countProjectFleet } from "../../contract/fleets/routes.ts";
 import * as routes from "../../contract/projects/routes.ts";
 import { may } from "../../hub/base/principal.ts";
 import { callTo } from "../page/api.ts";
@@ -10,6 +12,8 @@ import { TargetLayout } from "../page/target-layout.tsx";
 import { Signer } from "../page/version-marks.tsx";
 import { pagePaths } from "../page/view.ts";
 import { Acts, managedVersions, Published, publishersOf, Version } from "./version-parts.tsx";
+
+const countsOf = (id: string) => callTo(countProjectFleet, { params: { project_id: id } });
 
 /** Lists the caller's projects, plugins and services, with a form for a new one. */
 export const projects: Screen = async ({ api }, request) => {
@@ -77,6 +81,9 @@ export const project: Screen = async ({ api, hub }, request) => {
   const cursor = queryOf(request, "cursor");
   const { items: versions, next } = await api.call(request, managedVersions(id, cursor));
   const publishers = publishersOf(versions);
+  // Only for what hosts have to have, and for a key that may know.
+  const hasNeeds = versions.some(({ needs_agent: needed }) => needed !== undefined);
+  const counts = hasNeeds && may(requirePrincipal(request), "read") ? await api.call(request, countsOf(id)) : {};
   const here = pagePaths.target(kind, id);
   return (
     <TargetLayout kind={kind} slug={id} name={name} isControlled>
@@ -93,7 +100,10 @@ export const project: Screen = async ({ api, hub }, request) => {
             columns={["Version", "Published", "Size", "Deltas", "Signer", ["", "acts"]]}
             rows={versions.map(({ deltas = [], signer_public_key: signer, ...each }) => [
               each.version,
-              <Version of={each} isLatest={each.is_latest} />,
+              withNotes(
+                <Version of={each} isLatest={each.is_latest} />,
+                each.needs_agent !== undefined && needsText(each.needs_agent, olderHosts(each.needs_agent, counts)),
+              ),
               <Published at={each.created_at} by={publishers.get(each.version)} />,
               <Size bytes={each.size_bytes} />,
               deltas.length === 0 ? (

@@ -20,7 +20,7 @@ const BY_HAND: ByHand = {
     agent: "0.3.0",
   },
   projects: { approval_by: "owner" },
-  versions: { approved_by: "key_admin", approved_at: AT },
+  versions: { approved_by: "key_admin", approved_at: AT, needs_agent: "0.3.0" },
 };
 
 export interface FullHub {
