@@ -1,6 +1,6 @@
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { type OlderHosts, olderHosts } from "../../lib/contract/agent-counts.ts";
-import type { AgentNeeds } from "../../lib/contract/files/agent-needs.ts";
+import type { AgentNeeds } from "../../lib/contract/agent-needs.ts";
 import type { Application } from "../../lib/contract/files/application.ts";
 
 /** Version of Sealift that hosts need for a project, with the hosts that have an older one, where the key may know. */
@@ -19,7 +19,7 @@ export async function neededAgent(
   projectId: string,
   hub: HubConnection | undefined,
 ): Promise<NeededAgent | undefined> {
-  const { agentNeeds } = await import("../../lib/contract/files/agent-needs.ts");
+  const { agentNeeds } = await import("../../lib/contract/agent-needs.ts");
   const needs = agentNeeds(apps);
   if (needs === undefined) return undefined;
   if (hub === undefined) return { ...needs, counted: undefined };

@@ -16,8 +16,8 @@ import { drawKeys, type SealedArtifact, sealListed, sealProject } from "../artif
 import type { HubConnection } from "../client/hub-connection.ts";
 import { listIndexes, type PublishTarget } from "../client/publish-client.ts";
 import { tellWaits, type WaitEvent } from "../client/wait-event.ts";
+import { agentNeeds } from "../contract/agent-needs.ts";
 import { isAbort } from "../contract/errors.ts";
-import { agentNeeds } from "../contract/files/agent-needs.ts";
 import type { IndexedVersions, PublishResult } from "../contract/surfaces/deploy.ts";
 import { traced } from "../support/work.ts";
 import { type DeltaBases, type DeltaEvent, publishDeltas, type PublishedDelta, sizeDeltas } from "./publish-deltas.ts";

@@ -1,11 +1,11 @@
-// Holds: which version of Sealift a publication says that hosts need (lib/contract/files/agent-needs.ts,
+// Holds: which version of Sealift a publication says that hosts need (lib/contract/agent-needs.ts,
 // commands/publishing/needed-agent.ts)
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { DeployPublish } from "../../commands/publishing/deploy-publish.ts";
 import { SignerCreate } from "../../commands/publishing/signer-create.ts";
-import { agentNeeds } from "../../lib/contract/files/agent-needs.ts";
+import { agentNeeds } from "../../lib/contract/agent-needs.ts";
 import { application } from "../../lib/contract/files/application.ts";
 import { createProject, startHub } from "../support/hub/harness.ts";
 import { Visitor } from "../support/hub/web.ts";

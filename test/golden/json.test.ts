@@ -20,6 +20,9 @@ const MASKS: [RegExp, string][] = [
   [/\b(\d+\.\d+\.\d+)-[0-9a-f]{8}\b/g, "$1-<digest>"],
   [/\b\d{8}T\d{9}Z\b/g, "<time>"],
   [/"hosts":\d+,"done":\d+/g, '"hosts":0,"done":0'],
+  // Changes with each release.
+  [/"agent":"[^"]*"/g, '"agent":"<version>"'],
+  [/"agents":\{"[^"]*":/g, '"agents":{"<version>":'],
   [/"sharing":"[a-z]+"/g, '"sharing":"<by file system>"'],
   // Kept when the hub has the time to.
   [/"(last_used_at|waiting_for)":(null|"[^"]*")/g, '"$1":<some>'],

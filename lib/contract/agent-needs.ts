@@ -1,5 +1,5 @@
-import { addressVariables, wordParts } from "./address-variables.ts";
-import type { Application } from "./application.ts";
+import { addressVariables, wordParts } from "./files/address-variables.ts";
+import type { Application } from "./files/application.ts";
 
 /** Version of Sealift that hosts need for the applications of a project, and for which keys of which descriptors. */
 export interface AgentNeeds {
