@@ -25,7 +25,7 @@ function newIn(app: Application): string[] {
   const hasVariable = (word: string): boolean => wordParts(word, variables).some((part) => "variable" in part);
   return [
     ...Object.entries(given).flatMap(([key, value]) => (value === undefined ? [] : [key])),
-    ...("command" in app.health && app.health.command !== undefined ? ["health.command"] : []),
+    ...(app.health.command !== undefined ? ["health.command"] : []),
     ...(Object.keys(environment.values).length > 0 ? ["environment.values"] : []),
     ...([...command, ...migrate].some(hasVariable) ? ["$PORT in a command"] : []),
   ];

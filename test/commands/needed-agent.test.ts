@@ -124,6 +124,7 @@ t.test("what agents of 0.2.0 refuse or read otherwise needs 0.3.0", (t) => {
     "apps/a: timezone",
     "apps/a: within",
   ]);
+  t.strictSame(needs({ health: { command: ["node", "ok.js"] } }), ["apps/a: health.command"]);
   t.strictSame(needs({ limits: { memory: "100M" } }), ["apps/a: limits"]);
   t.strictSame(needs({ environment: { values: { A: "b" } } }), ["apps/a: environment.values"]);
   t.strictSame(needs({ command: ["node", "a.js", "--port=$PORT"], ports: ["http"] }), ["apps/a: $PORT in a command"]);
