@@ -6,13 +6,24 @@ const TONES: Readonly<Record<string, Tone>> = {
 };
 
 /** Cells of an application in a list, beside its name and host. */
-export const APPLICATION_COLUMNS = ["State", "Since", ["Restarts", "num"], "Last run", ["Note", "why"]] as const;
+export const APPLICATION_COLUMNS = ["State", "Since"] as const;
 
-/** Shows the state of an application, in the order of {@link APPLICATION_COLUMNS}. */
-export const applicationCells = (of: HostApplication) => [
-  <Badge tone={TONES[of.state] ?? "warn"}>{of.state}</Badge>,
-  of.since === null ? "" : <Time at={of.since} />,
-  of.restarts === null ? "" : String(of.restarts),
-  of.last === null ? "" : <Time at={of.last} />,
-  applicationNote({ ...of, restarts: null, last: null, stale: false }),
-];
+/** Shows an application: its state with restarts and fault, and since when, or when a job was begun last. */
+export function applicationCells(of: HostApplication) {
+  const note = applicationNote({ ...of, last: null, stale: false });
+  const at = of.since ?? of.last;
+  return [
+    <>
+      <Badge tone={TONES[of.state] ?? "warn"}>{of.state}</Badge>
+      {note !== "" && <p className="why">{note}</p>}
+    </>,
+    at === null ? (
+      ""
+    ) : (
+      <>
+        <Time at={at} />
+        {of.last !== null && <p className="why">last run</p>}
+      </>
+    ),
+  ];
+}

@@ -47,7 +47,12 @@ export function HostFilter({ here, filter, versions, labels, settings, applicati
     <Filter to={here} label="Hosts">
       <Field label="Host" name="q" type="search" defaultValue={filter.text} maxLength={255} />
       <Select label="Version" name="version" value={filter.version} of={pairs(offered)} />
-      <Select label="State" name="state" value={filter.state} of={[all, ...states]} />
+      <Select
+        label={applications === undefined ? "State" : "State of the host"}
+        name="state"
+        value={filter.state}
+        of={[all, ...states]}
+      />
       {labels.length > 0 && <Select label="Label" name="label" value={filter.label} of={pairs(labels)} />}
       {settings !== undefined && (
         <Select

@@ -146,4 +146,32 @@ export const settingsFill: FeatureFill = {
     }
     await done("DELETE", `${at}/settings/dropped`);
   },
+  // Settings that a host could not use, and hosts that have none.
+  async show({ hub, project: { id } }) {
+    const operatorSeed = randomBytes(32);
+    const at = `/devkeys/projects/${id}`;
+    const invite = { signers: [signerHex()], uses: 1, expires_at: soon() };
+    const { body } = await hub.call("POST", `${at}/host-invites`, { json: invite });
+    const own = ownSecrets();
+    await hub.call("POST", "/devkeys/join", { key: null, json: { token: body["token"], host_id: "pier-7", ...own } });
+    const key = hostKeyOf(newHostSeed());
+    const to = key.fingerprint;
+    const document = { project: id, to, number: 1, made_at: soon(), apps: { web: { SECRET: "tide" } } };
+    const sealed = sealSettings(document, key.x25519, operatorSeed).sealed.toString("base64");
+    const documents = [{ host_id: "pier-7", to, number: 1, follows: null, sealed }];
+    await hub.call("POST", `${at}/settings`, { json: { documents } });
+    const said = { project: id, to, number: 1, digest: SOME_DIGEST, ignored: [], at: soon(), state: "failed" as const };
+    const outcome = signOutcome({ ...said, code: "health_failed" }, key);
+    await hub.call("PUT", `${at}/host-settings/outcome`, { key: own.key, json: { outcome } });
+    const session = await hub.call("POST", "/app/deploy/v1/auth", {
+      ...{ key: null, json: { xdevkey: own.key, project_id: id } },
+    });
+    await hub.call("POST", "/app/deploy/v1/deployments/report", {
+      bearer: session.body["access_token"] as string,
+      json: {
+        ...{ project_id: id, deployment_id: "seventh", status: "success", version: "1.1.0", host_id: "pier-7" },
+        ...{ started_at: "", completed_at: "", plugins: [] },
+      },
+    });
+  },
 };

@@ -123,6 +123,16 @@ export interface ShownHub {
   reader: string;
 }
 
+/** Applications of the hosts of the project, as each reports them. */
+const APPLICATIONS = {
+  "pier-1": (now: string) => ({
+    web: { state: "running", since: now, restarts: 3 },
+    worker: { state: "unhealthy", since: now },
+    nightly: { state: "waiting", last: now, fault: "it did not end within 3600 s" },
+  }),
+  "pier-2-of-the-outer-harbour": () => undefined,
+};
+
 /** Fills a hub with plugins, a service, a project that hosts join, two fleets and a rollout that waits for approval. */
 export async function fillShownHub(hub: Hub, { hosts = 24 } = {}): Promise<ShownHub> {
   const about = "High and low water for every harbour between Hull and Hamburg.";
@@ -165,14 +175,17 @@ export async function fillShownHub(hub: Hub, { hosts = 24 } = {}): Promise<Shown
   const project = await createProject(hub);
   for (const version of ["1.0.0", "1.1.0"]) await project.publish(publication(version, { size: 180_000 }));
   const token = await project.session();
-  await hub.call("POST", "/app/deploy/v1/deployments/report", {
-    bearer: token,
-    json: {
-      ...{ project_id: project.id, deployment_id: "first", status: "success", version: "1.1.0", host_id: "pier-1" },
-      ...{ started_at: new Date().toISOString(), completed_at: new Date().toISOString() },
-      plugins: [{ id: "tide-table", version: "1.1.0" }],
-    },
-  });
+  const now = new Date().toISOString();
+  for (const [host, applications] of Object.entries(APPLICATIONS))
+    await hub.call("POST", "/app/deploy/v1/deployments/report", {
+      bearer: token,
+      headers: { "user-agent": host === "pier-1" ? "sealift/0.3.0" : "sealift" },
+      json: {
+        ...{ project_id: project.id, deployment_id: host, status: "success", version: "1.1.0", host_id: host },
+        ...{ started_at: now, completed_at: now, running_version: "1.1.0", applications: applications(now) },
+        plugins: [{ id: "tide-table", version: "1.1.0" }],
+      },
+    });
   for (const { show } of FILLS) await show?.({ hub, project });
   const { body } = await hub.call("POST", "/devkeys/api-keys", { json: { name: "reader", scopes: ["read"] } });
   return { pluginId, project, reader: body.key as string };
