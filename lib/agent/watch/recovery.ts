@@ -1,23 +1,19 @@
-import type { TargetName } from "../../contract/target.ts";
 import { readJournal } from "../../releases/journal.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { acquireLock } from "../../releases/lock.ts";
 import { hasStaging } from "../../releases/recovery.ts";
-import type { Emit } from "../base/events.ts";
+import type { AgentEvent } from "../base/events.ts";
 import { endInterrupted, sweepInterrupted } from "../deployment/interrupted.ts";
 import { sendReports } from "../reports/outbox.ts";
 import { unsentNames } from "../reports/report.ts";
 import type { Source } from "../sources/source.ts";
-import type { SupervisorChoice } from "../supervisors/supervisor.ts";
+import type { LoopContext, WatchTarget } from "./target.ts";
 
-export interface RecoveryContext {
+/** Target to recover, in a project root that other targets of the watch may share. */
+export interface Recovering {
   layout: Layout;
-  /** Runs work while no deployment of this process is under way in the project root. */
-  alone: (work: () => Promise<void>) => Promise<void>;
-  /** Returns the supervisor of a target watched in the same project root. */
-  supervisorOf: (target: TargetName) => SupervisorChoice;
-  lockWaitMs: number;
-  emit: Emit;
+  target: WatchTarget;
+  context: Pick<LoopContext, "deployments" | "supervisorOf" | "emit">;
   signal: AbortSignal;
 }
 
@@ -27,16 +23,18 @@ export interface RecoveryContext {
  */
 export async function recoverTarget(
   source: Source,
-  { layout, alone, supervisorOf, lockWaitMs, emit, signal }: RecoveryContext,
+  { layout, target: { name, options }, context, signal }: Recovering,
 ): Promise<void> {
   const { target } = source;
+  const { lockWaitMs } = options;
+  const emit = (event: AgentEvent): void => context.emit({ ...event, target: name });
   if ((await readJournal(layout)) !== undefined) {
-    await alone(async () => {
+    await context.deployments.alone(layout.root, async () => {
       // A deployment of this process, whose journal it was, has ended meanwhile.
       const journal = await readJournal(layout);
       if (journal === undefined) return;
       await using _root = await acquireLock(layout.lock, { waitMs: lockWaitMs, signal });
-      await endInterrupted(layout, supervisorOf(journal.target), emit);
+      await endInterrupted(layout, context.supervisorOf(layout, journal.target) ?? options.supervisor, emit);
     });
   }
   if (await hasStaging(layout, target)) {

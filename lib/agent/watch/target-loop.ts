@@ -5,7 +5,6 @@ import { asSealiftError, type SealiftError } from "../../contract/errors.ts";
 import type { TargetName } from "../../contract/target.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { releaseLeft } from "../../releases/quarantine.ts";
-import { readRootMark } from "../../releases/trust-roots.ts";
 import { deploy } from "../deployment/deploy.ts";
 import type { DeployResult } from "../deployment/run.ts";
 import type { Source } from "../sources/source.ts";
@@ -33,7 +32,7 @@ import { StateRecord } from "./state-record.ts";
 import type { LoopContext, WatchTarget } from "./target.ts";
 import { healthWatchOf } from "./target-health.ts";
 import { jobsOf } from "./target-jobs.ts";
-import { decisionFacts, describeTarget, isDamaged, lookAt, runningVersion } from "./target-on-disk.ts";
+import { decisionFacts, describeTarget, isDamaged, lookAt, saysOfItself } from "./target-on-disk.ts";
 import { TargetSettings } from "./target-settings.ts";
 import { WatchedRoot } from "./watched-root.ts";
 
@@ -185,14 +184,8 @@ export class TargetLoop implements AsyncDisposable {
     try {
       await this.#root.enter(this.#target.options);
       for (const action of await takeRequests(this.#layout, this.#source.target)) await this.#note(action);
-      await recoverTarget(this.#source, {
-        layout: this.#layout,
-        alone: (work) => this.#context.deployments.alone(this.#layout.root, work),
-        supervisorOf: (other) => this.#context.supervisorOf(this.#layout, other) ?? this.supervisor,
-        lockWaitMs: this.#target.options.lockWaitMs,
-        emit: (event) => this.#context.emit({ ...event, target: this.name }),
-        signal,
-      });
+      const recovering = { layout: this.#layout, target: this.#target, context: this.#context, signal };
+      await recoverTarget(this.#source, recovering);
       result = await this.#follow(signal, dropped);
       if (!signal.aborted && dropped?.aborted !== true) await this.ahead.settle(this.#target, () => this.#facts());
     } catch (thrown) {
@@ -231,8 +224,7 @@ export class TargetLoop implements AsyncDisposable {
     const { emit, polling } = this.#context;
     emit({ event: "check.started", at: isoNow(), target: this.name });
     const before = await this.#memory.read();
-    const running = await runningVersion(this.#layout, this.#source.target);
-    const root = await readRootMark(this.#layout, this.#source.target);
+    const { running, root } = await saysOfItself(this.#layout, this.#source.target);
     const isDue = this.#failures > 0 || this.#held !== null || (this.#opensAt ?? Infinity) <= Date.now();
     const answer = await this.answer.polled(JSON.stringify([running, root]), isDue, () =>
       polling(this.#target.hub, () => this.#target.poll(before.latest?.etag ?? undefined, signal, running, root)),
@@ -274,8 +266,7 @@ export class TargetLoop implements AsyncDisposable {
   async #deploy(version: string, signal: AbortSignal, dropped: AbortSignal | undefined): Promise<TurnResult> {
     const { deployments, emit } = this.#context;
     emit({ event: "deploy.queued", target: this.name, version });
-    const place = { projectRoot: this.#layout.root, hub: this.#target.hub };
-    return deployments.run(place, async () => {
+    return deployments.run({ projectRoot: this.#layout.root, hub: this.#target.hub }, async () => {
       signal.throwIfAborted();
       if (dropped?.aborted) return { target: this.name, outcome: "held", version, exitCode: EXIT.done };
       // While it waited somebody may have paused it, or another process may have deployed.

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { MANIFEST_FILE } from "../../contract/files/manifest.ts";
 /** State of a watched target on this host, read from its project root. */
 import { type TargetName, targetOfName } from "../../contract/target.ts";
+import type { RootMark } from "../../contract/trust/marks.ts";
 import { damageOf } from "../../releases/contents.ts";
 import { readDeployed } from "../../releases/deployed.ts";
 import { readStanding, sickOf } from "../../releases/health.ts";
@@ -14,6 +15,7 @@ import { readJsonFile } from "../../releases/json-file.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { readQuarantine } from "../../releases/quarantine.ts";
 import { currentName, currentRelease, listReleases } from "../../releases/release.ts";
+import { readRootMark } from "../../releases/trust-roots.ts";
 import { previousRelease } from "../deployment/rollback.ts";
 import type { Source } from "../sources/source.ts";
 import type { Latest, TargetFacts } from "./decide.ts";
@@ -46,6 +48,14 @@ async function stillRefused(layout: Layout, target: TargetName): Promise<HeldPol
   const held = await readHeldPolicy(layout, target);
   const now = Date.now();
   return held !== undefined && Date.parse(held.at) <= now && now < Date.parse(held.again) ? held : undefined;
+}
+
+/** Reads what a host says of itself in a poll: the version that runs, and the trust root that it follows. */
+export async function saysOfItself(
+  layout: Layout,
+  target: TargetName,
+): Promise<{ running: string | null; root: RootMark | undefined }> {
+  return { running: await runningVersion(layout, target), root: await readRootMark(layout, target) };
 }
 
 /**
