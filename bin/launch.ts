@@ -5,9 +5,7 @@ import { homedir } from "node:os";
 import { basename, dirname, join } from "node:path";
 
 const REQUIRED = { major: 24, minor: 14 };
-const USAGE = 2;
-const UNSETTLED = 70;
-const TRY_AGAIN = 75;
+const [USAGE, UNSETTLED, TRY_AGAIN] = [2, 70, 75];
 const FORWARDED: NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR2"];
 /** Variable with the pid of the process that runs the program with the pinned Node. */
 const LAUNCHER = "SEALIFT_LAUNCHER_PID";
@@ -56,10 +54,7 @@ export function launch(
   { nodeFlags = [], env = {}, isLean = false, loadsPlugins = false }: LaunchOptions = {},
 ): void {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
-  if (major < REQUIRED.major || (major === REQUIRED.major && minor < REQUIRED.minor)) {
-    void runWithPinnedNode();
-    return;
-  }
+  if (major < REQUIRED.major || (major === REQUIRED.major && minor < REQUIRED.minor)) return void runWithPinnedNode();
   endWithLauncher();
   // node:sqlite is stable enough; its warning on Node 24 would only be noise on stderr.
   const emitWarning = process.emitWarning.bind(process);

@@ -26,7 +26,8 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
   /** Name of a long-running program in traces. */
   static readonly service: string | undefined = undefined;
   /** Returns the fields of the records that the command lists with some options, if it lists something. */
-  static readonly listed: ((options?: object) => readonly string[] | Promise<readonly string[]>) | undefined = undefined;
+  static readonly listed: ((options?: object) => readonly string[] | Promise<readonly string[]>) | undefined =
+    undefined;
 
   /** All commands of the program, set before the command runs. */
   commands: readonly CommandClass[] = [];

@@ -109,7 +109,8 @@ export async function runSettingsLoad(options: SettingsLoadOptions): Promise<Set
     ];
     const env = { PATH: process.env["PATH"], HOME: folder, XDG_CONFIG_HOME: folder, ...hub.admin };
     const child = spawn(process.execPath, [bin("sealift"), ...words], { env, stdio: ["ignore", "pipe", "pipe"] });
-    const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
+    const ended = once(child, "exit") as Promise<[number | null]>;
+    const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
     const seconds = (performance.now() - began) / 1000;
     await until(() => (appliedNumbers.get(number) ?? 0) >= count);
     const asked = watching.map(({ requests }, index) => requests - before[index]!);

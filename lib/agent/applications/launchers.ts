@@ -1,8 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { deploymentError } from "../../contract/errors.ts";
-import { addressVariables, type WordPart, wordParts } from "../../contract/files/address-variables.ts";
-import { addressNames } from "../../contract/files/address-variables.ts";
+import { addressNames, addressVariables, type WordPart, wordParts } from "../../contract/files/address-variables.ts";
 import type { Application } from "../../contract/files/application.ts";
 import { isJob, RUN_SECONDS } from "../../contract/files/application-kinds.ts";
 import {

@@ -161,7 +161,7 @@ function commandsOf(app: Application | undefined): Map<string, string> {
 function termsOf(app: Application | undefined): Map<string, string> {
   if (app === undefined) return new Map();
   const { of, schedule, timezone, catch_up: catchUp, within, limits, health, listen, ports, data } = app;
-  const terms: Record<string, unknown> = {
+  const terms: Record<string, string | number | boolean | undefined> = {
     ...{ of, schedule, timezone, catch_up: catchUp || undefined, within, data },
     ...{ "health.http": health.http, "health.port": health.port },
     "health.within": health.within === HEALTH_SECONDS.within ? undefined : health.within,

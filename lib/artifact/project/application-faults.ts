@@ -1,6 +1,5 @@
 import { posix } from "node:path";
-import { addressVariables, unknownVariables } from "../../contract/files/address-variables.ts";
-import { addressNames } from "../../contract/files/address-variables.ts";
+import { addressNames, addressVariables, unknownVariables } from "../../contract/files/address-variables.ts";
 import type { Application } from "../../contract/files/application.ts";
 import { HOST_FOLDER, SETTINGS_TEMPLATE } from "../../contract/files/application-names.ts";
 

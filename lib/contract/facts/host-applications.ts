@@ -1,4 +1,4 @@
-import { isStale, STALE_MS, shownVersion, UNHEALTHY, unhealthySince } from "../surfaces/host-record.ts";
+import { isStale, shownVersion, STALE_MS, UNHEALTHY, unhealthySince } from "../surfaces/host-record.ts";
 import type { ReadHost } from "./host.ts";
 
 // Apart from the schemas, so that a command that shows hosts, and `--help`, load none.

@@ -6,8 +6,8 @@ import { labels } from "../surfaces/labels.ts";
 import {
   deploymentStatus,
   healthField,
-  reportedApplications,
   hostState,
+  reportedApplications,
   reportedCode,
   runningSignerField,
   runningVersionField,

@@ -212,7 +212,7 @@ export async function countHosts(
       })),
     }),
     ...(settings.length > 0 && {
-      settings: Object.fromEntries(settings.map((row) => [row["settings_state"], Number(row["hosts"])])),
+      settings: Object.fromEntries(settings.map((row) => [String(row["settings_state"]), Number(row["hosts"])])),
     }),
     ...(agents.length > 0 && {
       agents: agents

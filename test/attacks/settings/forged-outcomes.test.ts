@@ -85,7 +85,7 @@ const LIES: readonly OperatorLie[] = [
       answers((_world, real) => real.replace('"failed"', '"applied"').replace('"health_failed"', "null"))({
         eight,
         ...world,
-      } as LiedToOperator);
+      });
     },
     WAIT,
   ),

@@ -27,7 +27,7 @@ async function fleetOf(t: Test, hub: RunningHub) {
   };
   return {
     ...{ project, bearer, fleet },
-    async report(host: string, agent: string, more: object = {}) {
+    report: async (host: string, agent: string, more: object = {}): Promise<void> => {
       const answer = await hub.call("POST", `${DEPLOY}/deployments/report`, {
         bearer,
         headers: { "x-sealift-host": host, "user-agent": agent },
@@ -43,7 +43,7 @@ async function fleetOf(t: Test, hub: RunningHub) {
         string,
         Record<string, unknown>
       >,
-    counts: async () => (await hub.call("GET", `${DEPLOY}/projects/${project.id}/fleet`, { bearer })).body,
+    counts: async (): Promise<unknown> => (await hub.call("GET", `${DEPLOY}/projects/${project.id}/fleet`, { bearer })).body,
   };
 }
 

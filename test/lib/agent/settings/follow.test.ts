@@ -10,7 +10,11 @@ import { publicKeyOf } from "../../../../lib/artifact/signatures/ed25519.ts";
 import type { OwnSettingsClient } from "../../../../lib/client/settings.ts";
 import { deploymentError } from "../../../../lib/contract/errors.ts";
 import { targetName } from "../../../../lib/contract/target.ts";
-import { type AcceptedSettings, fleetSettingsName, readFleetSettings } from "../../../../lib/releases/fleet-settings.ts";
+import {
+  type AcceptedSettings,
+  fleetSettingsName,
+  readFleetSettings,
+} from "../../../../lib/releases/fleet-settings.ts";
 import { layoutOf } from "../../../support/host/project-root.ts";
 
 const PROJECT = `prj_${"0".repeat(32)}`;

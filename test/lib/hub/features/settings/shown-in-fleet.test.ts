@@ -30,7 +30,7 @@ async function withFleet(hub: RunningHub) {
   return {
     ...made,
     view,
-    async report({ name, api }: Pick<SettingsHost, "name" | "api">) {
+    report: async ({ name, api }: Pick<SettingsHost, "name" | "api">): Promise<void> => {
       const { status } = await hub.call("POST", `${DEPLOY}/deployments/report`, {
         bearer: await sessionOf(api),
         headers: { "x-sealift-host": name },
@@ -42,7 +42,7 @@ async function withFleet(hub: RunningHub) {
       if (status >= 300) throw new Error(`${name}: ${status}`);
     },
     /** Returns what the fleet shows, by host: number, state, number that is spoken of, code. */
-    async fleet(query = ""): Promise<Record<string, unknown[]>> {
+    fleet: async (query = ""): Promise<Record<string, unknown[]>> => {
       const hosts = (await view(query)).body as unknown as Record<string, Shown>;
       return Object.fromEntries(Object.entries(hosts).map(([name, host]) => [name, FACTS.map((fact) => host[fact])]));
     },
