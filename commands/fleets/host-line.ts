@@ -1,6 +1,5 @@
 import type { FleetHost } from "../../lib/client/fleet.ts";
-import type { HostFactIn } from "../../lib/contract/facts/host-shown.ts";
-import { settingsNote } from "../../lib/contract/settings/host-states.ts";
+import { type HostFactIn, hostNotes } from "../../lib/contract/facts/host-shown.ts";
 import {
   lastHeard,
   shownVersion,
@@ -22,7 +21,7 @@ const CELLS: Record<HostFactIn<"line">, (host: FleetHost, stale: boolean) => str
   status: (host, stale) => (stale ? "stale" : reportedText(host)).padEnd(11),
   completed_at: ({ completed_at: time }) => timeText(time ?? "").padEnd(20),
   error_message: (host, stale) =>
-    [(stale ? silenceText(host) : undefined) ?? troubleText(host), stoppedText(host), settingsNote(host)]
+    [(stale ? silenceText(host) : undefined) ?? troubleText(host), stoppedText(host), hostNotes(host)]
       .filter(Boolean)
       .join("; "),
 };

@@ -27,6 +27,7 @@ import * as fleet from "../fleets/fleet.ts";
 import * as fleetAdoption from "../fleets/fleet-adoption.ts";
 import * as fleetForget from "../fleets/fleet-forget.ts";
 import * as fleetLabel from "../fleets/fleet-label.ts";
+import * as fleetService from "../fleets/fleet-service.ts";
 import * as fleetWait from "../fleets/fleet-wait.ts";
 import * as audit from "../hub/audit.ts";
 import * as grants from "../hub/grants.ts";
@@ -89,7 +90,7 @@ const FILES: readonly object[] = [
   ...[appStart, appStatus, appStop, appTest],
   systemdInstallApp,
   ...[deployMarketplace, deployProject, plan, watch, watchConsent, watchControl, watchInit],
-  ...[fleet, fleetAdoption, fleetForget, fleetLabel, fleetWait],
+  ...[fleet, fleetAdoption, fleetForget, fleetLabel, fleetService, fleetWait],
   ...[diff, history, logs, pin, releases, remove, rollback, status],
   ...[audit, grants, hubAdminKey, hubBackup, hubKeks, hubRetain, hubServe, hubVerify],
   ...[keys, projects, signers, versionDiff, versions],

@@ -146,6 +146,11 @@ export class DevkeysClient {
     return this.#ask(fleets.labelHost, { params: { id, host_id: host }, body: { labels } });
   }
 
+  /** Takes a host of the fleet out of service, for a reason; null takes it back. */
+  serveHost(id: string, host: string, outOfService: string | null): Promise<void> {
+    return this.#ask(fleets.serveHost, { params: { id, host_id: host }, body: { out_of_service: outOfService } });
+  }
+
   /** Lists the owners who may see a private plugin or service, page by page. */
   listGrants(kind: MarketplaceKind, slug: string): AsyncGenerator<GrantRecord> {
     return this.#pages(marketplace.listGrants[kind], { params: { slug } });

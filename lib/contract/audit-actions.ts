@@ -89,6 +89,8 @@ export const ACTIONS = {
   "host.clone": { meaning: "two machines or more speak for one host in turn: one was cloned after it had joined" },
   "host.forget": { meaning: "a host was removed from a fleet" },
   "host.label": { meaning: "an operator gave a host labels, or took them back" },
+  "host.out": { meaning: "an operator took a host out of service", hearer: "target", event: "host.out_of_service" },
+  "host.back": { meaning: "an operator took a host back into service", hearer: "target", event: "host.in_service" },
   "host.card": { meaning: "a host has sent its card: its public keys, signed" },
   "settings.upload": { meaning: "settings were uploaded, each sealed to its host" },
   "settings.drop": { meaning: "the card and the settings of a host were removed from the hub; the host keeps its own" },
@@ -239,6 +241,8 @@ export interface ActionFacts {
   "host.clone": OfHost & { addresses: string };
   "host.forget": OfHost;
   "host.label": OfHost & { labels: string | null };
+  "host.out": OfHost & { reason: string };
+  "host.back": OfHost;
   /** `before`: fingerprint of the card that it replaces; null for none. */
   "host.card": OfHost & { fingerprint: string; before: string | null };
   /** `hosts`: how many. */

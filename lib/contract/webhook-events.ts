@@ -113,6 +113,16 @@ const EVENTS = {
     fields: "`version` that runs, `host_id`, `since`",
     sentence: ({ version, host_id: host }) => `${host} is healthy with ${version ?? "what it runs"}`,
   },
+  "host.out_of_service": {
+    when: "somebody takes a host [out of service](rollouts.md#hosts-that-are-out-of-service)",
+    fields: "`version` (null), `actor`, `host_id`, `reason`",
+    sentence: ({ host_id: host, actor, reason }) => `${host} was taken out of service by ${actor}: ${reason}`,
+  },
+  "host.in_service": {
+    when: "somebody takes a host back into service",
+    fields: "`version` (null), `actor`, `host_id`",
+    sentence: ({ host_id: host, actor }) => `${host} is in service again, says ${actor}`,
+  },
 } satisfies Record<string, Event>;
 
 /** Event that a webhook can subscribe to. */

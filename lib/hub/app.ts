@@ -25,7 +25,7 @@ import { deployments } from "./mounts/deployments.ts";
 import { devkeys } from "./mounts/devkeys.ts";
 import { downloads } from "./mounts/downloads.ts";
 import { health } from "./mounts/health.ts";
-import { hostLabels } from "./mounts/host-labels.ts";
+import { hostMarks } from "./mounts/host-marks.ts";
 import { hubFacts } from "./mounts/hub-facts.ts";
 import { marketplace } from "./mounts/marketplace.ts";
 import { marketplaceManage } from "./mounts/marketplace-manage.ts";
@@ -132,7 +132,7 @@ export async function createApp(
   const ofFeatures = features.flatMap(({ routes }) => routes?.(options) ?? []);
   const featuresAt = (mount: Route["mount"]) => ofFeatures.filter(({ route }) => route.mount === mount);
   const keyService = [
-    ...[devkeys, projectManage, signers, signingKey, hostLabels].flatMap((routes) => routes(options)),
+    ...[devkeys, projectManage, signers, signingKey, hostMarks].flatMap((routes) => routes(options)),
     ...featuresAt("devkeys"),
     ...[auditLog, hubFacts].flatMap((routes) => routes(options)),
   ];

@@ -1,12 +1,18 @@
 import { usageError } from "../contract/errors.ts";
 import { labelOf } from "../contract/labels.ts";
 import { connection } from "./connection.ts";
-import { flag } from "./kinds.ts";
-import { group } from "./option.ts";
+import { flag, text } from "./kinds.ts";
+import { group, required } from "./option.ts";
 
 /** Options of `fleet label`. */
 export const fleetLabel = {
   ...group("Labels", { reset: flag({ help: "Let the host's own labels count again" }) }),
+  ...connection,
+};
+
+/** Options of `fleet out`. */
+export const fleetOut = {
+  ...group("Host", { reason: required(text({ help: "Reason, which fleets show", metavar: "TEXT" })) }),
   ...connection,
 };
 

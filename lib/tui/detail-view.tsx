@@ -148,7 +148,7 @@ const hostTexts = (row: HostRow, now: number) =>
     status: statusText(row),
     completed_at: row.at === 0 ? undefined : moment(row.at, now),
     error_message: hostTrouble(row, (at) => moment(at, now)) || "no error",
-    running_signer: signerText(row) + (row.settings === "" ? "" : `; ${row.settings}`),
+    running_signer: signerText(row) + (row.notes === "" ? "" : `; ${row.notes}`),
   }) satisfies Record<HostFactIn<"details">, string | undefined>;
 
 const signerText = ({ signer }: HostRow): string =>

@@ -1,7 +1,6 @@
 import type { FleetHost } from "../client/fleet.ts";
-import { type HostView, hostView } from "../contract/facts/host-shown.ts";
+import { hostNotes, type HostView, hostView } from "../contract/facts/host-shown.ts";
 import type { FleetAdoption } from "../contract/fleets/adoption.ts";
-import { settingsNote } from "../contract/settings/host-states.ts";
 import {
   isInTrouble,
   isStale,
@@ -21,8 +20,8 @@ export interface HostRow extends HostView {
   status: DeploymentStatus;
   /** Milliseconds since 1970, or 0 if unknown. */
   at: number;
-  /** State of its settings in words; empty where the project has none. */
-  settings: string;
+  /** What else is said of it: out of service, its settings; empty for nothing. */
+  notes: string;
   /** Whether it has been silent for so long that it is counted apart. */
   stale: boolean;
 }
@@ -124,7 +123,7 @@ export class FleetModel {
         error: trouble === "" ? null : this.#shared(printable(trouble).slice(0, ERROR_LENGTH)),
         signer: signer && this.#shared(signer),
         waits,
-        settings: this.#shared(settingsNote(host)),
+        notes: this.#shared(printable(hostNotes(host))),
         stale: isStale(host, this.#staleMs, now),
         unhealthySince,
       };
@@ -243,4 +242,4 @@ const matches = (row: HostRow, search: string): boolean =>
   (row.tried !== null && row.tried.toLowerCase().includes(search)) ||
   row.status.includes(search) ||
   (row.error !== null && row.error.toLowerCase().includes(search)) ||
-  row.settings.toLowerCase().includes(search);
+  row.notes.toLowerCase().includes(search);

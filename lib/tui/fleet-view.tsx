@@ -182,7 +182,7 @@ const hostCells = (row: HostRow, latest: string | null, now: number) => ({
   ],
   completed_at: (): LinePart => [row.at === 0 ? "" : moment(row.at, now), "quiet"],
   error_message: (): LinePart => [
-    [hostTrouble(row, (at) => moment(at, now)), row.settings].filter(Boolean).join("; "),
+    [hostTrouble(row, (at) => moment(at, now)), row.notes].filter(Boolean).join("; "),
     "quiet",
   ],
 });

@@ -47,6 +47,7 @@ const BODIES: Record<string, object> = {
   "POST /devkeys/projects/{id}/rollouts/{rollout}/resume": {},
   "POST /devkeys/projects/{id}/rollouts/{rollout}/approve": {},
   "POST /devkeys/projects/{id}/rollouts/{rollout}/abort": {},
+  "PUT /devkeys/projects/{id}/hosts/{host_id}/service": { out_of_service: "a new disk" },
   "PUT /devkeys/projects/{id}/hosts/{host_id}/labels": { labels: { env: "prod" } },
   "POST /devkeys/projects/{id}/signers": { public_key: "a".repeat(64) },
   "POST /devkeys/projects/{id}/signers/{key}/retire": {},

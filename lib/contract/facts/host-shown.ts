@@ -1,7 +1,7 @@
 import type { showProjectHost, showTargetHost } from "../fleets/routes.ts";
 import { labelsText } from "../labels.ts";
 import type { AnswerOf } from "../route.ts";
-import { hostSettingsText } from "../settings/host-states.ts";
+import { hostSettingsText, settingsNote } from "../settings/host-states.ts";
 import { isInTrouble, shownVersion, triedVersion, unhealthySince, waitCause } from "../surfaces/host-record.ts";
 import type { HostRecord, ReadHost } from "./host.ts";
 
@@ -69,6 +69,13 @@ export const HOST_FACTS = {
   settings_state: { own: ["csv"], within: EVERY_SCREEN },
   settings_of: { own: ["csv"], within: EVERY_SCREEN },
   settings_code: { own: ["csv"], within: EVERY_SCREEN },
+  out_of_service: {
+    title: "Out of service",
+    text: ({ out_of_service: reason = "" }) => reason,
+    isLeftOut: true,
+    own: ["csv", "fleet page", "host page"],
+    within: ["line", "row", "details"],
+  },
   agent: {
     title: "Sealift",
     text: ({ agent = "" }) => agent,
@@ -134,6 +141,12 @@ export const partsOf = <Cell>(
     ),
   ];
 };
+
+/** Returns what else a terminal says of a host behind its trouble: out of service, settings; empty for nothing. */
+export const hostNotes = (host: ReadHost): string =>
+  [host.out_of_service === undefined ? "" : `out of service: ${host.out_of_service}`, settingsNote(host)]
+    .filter((note) => note !== "")
+    .join("; ");
 
 /** Host as dashboards and pages show it. */
 export interface HostView {

@@ -55,6 +55,8 @@ export const keptFacts = {
   settings_of: z.int().min(1).optional(),
   /** Code for which it could not use them. */
   settings_code: z.string().optional(),
+  /** Reason for which an operator has taken it out of service: no rollout counts it or waits for it. Omitted for none. */
+  out_of_service: z.string().optional(),
   /** Version of its agent, or `before 0.3.0`, as of its last poll or report; omitted where neither has said it. */
   agent: z.string().optional(),
 };
@@ -108,6 +110,7 @@ export const readHost = z.looseObject({
   settings_state: z.enum(HOST_SETTINGS).optional().catch(undefined),
   settings_of: z.int().optional().catch(undefined),
   settings_code: z.string().optional().catch(undefined),
+  out_of_service: z.string().optional().catch(undefined),
   agent: z.string().optional().catch(undefined),
   applications: reportedApplications,
   running_version: z.string().nullish(),

@@ -162,6 +162,19 @@ export const listFleets = {
   errors: [401, 403, 422],
 } as const satisfies Route;
 
+export const serveHost = {
+  mount: "devkeys",
+  tags: ["rollouts"],
+  method: "PUT",
+  path: "/projects/:id/hosts/:host_id/service",
+  who: { key: ["projects"] },
+  summary: "Take a host of the fleet out of service, so that no rollout counts it or waits for it; null takes it back",
+  params: z.object({ id: z.string(), host_id: z.string().max(255) }),
+  body: z.strictObject({ out_of_service: z.string().trim().min(1).max(256).nullable() }),
+  ok: { 204: noContent },
+  errors: [400, 401, 403, 404, 415, 422],
+} as const satisfies Route;
+
 export const labelHost = {
   mount: "devkeys",
   tags: ["rollouts"],

@@ -73,6 +73,8 @@ export const hosts = table(
     settings_state: z.enum(HOST_SETTINGS).nullable(),
     settings_of: count.nullable(),
     settings_code: text.nullable(),
+    /** Reason for which an operator has taken it out of service; null where it is not. */
+    out_of_service: text.nullable(),
     /** Version of its agent, by its last poll or report; null where neither has said it. */
     agent: text.nullable(),
   },
@@ -89,7 +91,7 @@ export const hosts = table(
       root_version: null,
       root_digest: null,
       ...{ settings_number: null, settings_state: null, settings_of: null, settings_code: null },
-      agent: null,
+      ...{ out_of_service: null, agent: null },
     },
     added: {
       "0002-fleet-lists": {
@@ -115,6 +117,7 @@ export const hosts = table(
         // For the numbers of hosts by state of their settings.
         indexes: { hosts_settings: ["holder", "target", "settings_state"] },
       },
+      "0017-out-of-service": { columns: ["out_of_service"], indexes: {} },
       "0015-agents": {
         columns: ["agent"],
         // For the numbers of hosts by version of their agent.

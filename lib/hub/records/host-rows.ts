@@ -147,6 +147,25 @@ export async function labelHost(
 }
 
 /**
+ * Takes a host out of service, for a reason, or back into it. The view's change number tells rollouts.
+ *
+ * @returns false when the view has no such host
+ */
+export async function serveHost(
+  transaction: Transacted,
+  { holder, target }: FleetKey,
+  hostId: string,
+  outOfService: string | null,
+): Promise<boolean> {
+  const change = await nextChange(transaction, { holder, target });
+  if (change === undefined) return false;
+  const { numUpdatedRows } = await updateWhere(transaction, "hosts", { holder, target, host_id: hostId })
+    .set({ out_of_service: outOfService, change })
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/**
  * Removes a host from a view until it reports again. Its reports stay in the log.
  *
  * @returns false, without any change, when the view has no such host

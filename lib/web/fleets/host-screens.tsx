@@ -9,9 +9,10 @@ import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
 import type { StepOutcome } from "../../contract/surfaces/reports.ts";
 import { may } from "../../hub/base/principal.ts";
 import { type Api, callTo, unlessHidden } from "../page/api.ts";
-import { param, requirePrincipal, type Screen } from "../page/context.ts";
-import { Remove } from "../page/forms.tsx";
+import { field, param, requirePrincipal, type Screen } from "../page/context.ts";
+import { ActionButton, Field, Opened, Remove } from "../page/forms.tsx";
 import { Layout } from "../page/layout.tsx";
+import { targetScreen } from "../page/named-target.ts";
 import { Badge, FactList, Go, Live, Pager, Section, Table, Time, type Tone } from "../page/parts.tsx";
 import { KeyName } from "../page/version-marks.tsx";
 import { pagePaths, type TargetKind } from "../page/view.ts";
@@ -162,6 +163,19 @@ export const host = fleetScreen(async ({ api, hub }, request, target) => {
           </Remove>
         </Section>
       )}
+      {target.isControlled && may(requirePrincipal(request), "projects") && (
+        <Section id="service" title="Out of service">
+          <p className="help">Rollouts neither count it nor wait for it. It goes on taking versions.</p>
+          {detail.out_of_service === undefined ? (
+            <Opened to={`${here}/service`} title="Take it out of service">
+              <Field label="Reason" name="out_of_service" required maxLength={256} />
+              <button>Take out of service</button>
+            </Opened>
+          ) : (
+            <ActionButton to={`${here}/service`}>Take back into service</ActionButton>
+          )}
+        </Section>
+      )}
     </Layout>
   );
 });
@@ -173,6 +187,14 @@ async function reportsOf(api: Api, request: FastifyRequest, kind: TargetKind) {
   const query = { host_id: param(request, "host"), limit: "20" };
   return unlessHidden(api.page(request, callTo(listReports, { params, query })));
 }
+
+/** Takes a host out of service for a reason, or back without one. */
+export const serveHost = targetScreen(async ({ api }, request, { kind, slug, id }) => {
+  const host = param(request, "host");
+  const body = { out_of_service: field(request, "out_of_service") ?? null };
+  await api.call(request, callTo(routes.serveHost, { params: { id, host_id: host }, body }));
+  return { goTo: pagePaths.host(kind, slug, host) };
+});
 
 export const forget =
   (kind: TargetKind): Screen =>

@@ -13,5 +13,6 @@ export const fleetPages: readonly Page[] = [
     get(`/${kind}s/:slug/fleet`, ({ fleet }) => fleet(kind)),
     ofHosts.get(`/${kind}s/:slug/fleet/:host`, ({ host }) => host(kind)),
     ofHosts.post(`/${kind}s/:slug/fleet/:host/forget`, ({ forget }) => forget(kind)),
+    ofHosts.post(`/${kind}s/:slug/fleet/:host/service`, ({ serveHost }) => serveHost(kind)),
   ]),
 ];

@@ -86,6 +86,9 @@ t.test("each action of the audit log is written by what does it", async (t) => {
     return body as { id: string };
   };
   await rollOut(full);
+  const tidal = (await hub.call("GET", "/devkeys/projects?limit=100")).body.items as { id: string; slug: string }[];
+  const { id: tideId } = tidal.find(({ slug }) => slug === "tide")!;
+  await done("PUT", `/devkeys/projects/${tideId}/hosts/h/service`, { out_of_service: null });
   const tide = "/app/marketplace/plugins/tide";
   await done("POST", `${tide}/grants`, { owner: "bob" });
   await done("DELETE", `${tide}/grants/bob`);

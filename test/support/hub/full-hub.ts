@@ -107,6 +107,7 @@ async function fillPlugin(hub: RunningHub, done: Done): Promise<void> {
   const health = { state: "unhealthy", since: AT } as const;
   await report(hub, { slug: "tide", host: HOSTILE_HOST, version: "1.1.0", ...failed, health });
   await report(hub, { slug: "tide", host: "h", version: HOSTILE.slice(0, 120), running: HOSTILE.slice(0, 120) });
+  await done("PUT", `/devkeys/projects/${id}/hosts/h/service`, { json: { out_of_service: HOSTILE.slice(0, 200) } });
 }
 
 /** A project with versions, deltas, signers and keys in each of their states. */

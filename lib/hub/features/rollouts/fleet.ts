@@ -19,6 +19,7 @@ function reportedHost({
   labels,
   first_change,
   is_bound,
+  out_of_service,
 }: ChangedHost): ReportedHost {
   const record = JSON.parse(text) as StoredRecord;
   const waits = blamelessCause(record);
@@ -37,6 +38,7 @@ function reportedHost({
     firstChange: Number(first_change),
     isBound: Number(is_bound) === 1,
     isNamed: seen_at !== null,
+    isOut: out_of_service !== null,
   };
 }
 

@@ -11,7 +11,7 @@ const PAGE_HOSTS = 500;
 
 const CHANGED = reading(
   hosts,
-  ["host_id", "change", "record", "seen_at", "labels", "first_change", "is_bound"],
+  ["host_id", "change", "record", "seen_at", "labels", "first_change", "is_bound", "out_of_service"],
   `WHERE holder = ? AND target = ? AND change > ? ORDER BY change LIMIT ${PAGE_HOSTS}`,
 );
 
@@ -31,7 +31,7 @@ export async function* changedHosts(
   }
 }
 
-/** Yields the labels of the hosts of a view that name themselves, page by page. */
+/** Yields the labels of the hosts of a view that name themselves, without those out of service, page by page. */
 export async function* namedHosts(
   db: Queries,
   { holder, target }: FleetKey,
@@ -40,6 +40,7 @@ export async function* namedHosts(
     const page = await selectWhere(db, "hosts", { holder, target })
       .select(["host_id", "record", "labels", "is_bound"])
       .where("seen_at", "is not", null)
+      .where("out_of_service", "is", null)
       .where("host_id", ">", after)
       .orderBy("host_id")
       .limit(PAGE_HOSTS)

@@ -23,6 +23,8 @@ export interface ReportedHost extends Knowable {
   heardAt: number;
   /** Whether it names itself in its polls, so that it is answered by its wave. */
   isNamed: boolean;
+  /** Whether an operator has taken it out of service. */
+  isOut: boolean;
 }
 
 /** Part of a rollout that a tally needs. */
@@ -85,6 +87,9 @@ export class FleetTally {
   /** Replaces a host's last report. */
   set(host: ReportedHost): void {
     const { id, version, waves, failuresSince, kept } = this.#rollout;
+    this.#counted = undefined;
+    // Nobody waits for it, and what fails there says nothing.
+    if (host.isOut) return void this.#hosts.delete(host.id);
     const isDone = host.running === version && !host.isUnhealthy;
     // An unhealthy host reports the version that it runs as the one that failed.
     const hasFailed = host.running === version ? host.isUnhealthy : host.hasFailed && host.tried === version;
@@ -99,7 +104,6 @@ export class FleetTally {
       waits: host.tried === version && host.running !== version ? host.waits : undefined,
       heardAt: host.heardAt,
     });
-    this.#counted = undefined;
   }
 
   /** Counts the hosts. @param now milliseconds since 1970 @param open number of open waves */

@@ -133,12 +133,12 @@ export async function tellOfAudit(db: Queries, { action, subject, actor, facts =
   const subscribers = await HEARERS[hearer](db, { holder: actor, target: subject });
   if (subscribers.length === 0) return;
   const { version = null, reason, replaced_by, sha256, required, rollout, open } = facts;
-  const { root_id, root_version, signers } = facts;
+  const { root_id, root_version, signers, host_id } = facts;
   const data: EventData = {
     ...{ version, actor },
     ...(reason !== undefined && { reason: reason && cut(reason) }),
     ...given({ replaced_by, sha256, required, rollout: rollout ?? undefined, open, state }),
-    ...given({ root_id, root_version, signers }),
+    ...given({ root_id, root_version, signers, host_id }),
   };
   await tell(db, subscribers, subject, [{ type, data }], now);
 }

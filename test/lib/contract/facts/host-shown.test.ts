@@ -34,7 +34,7 @@ const OK: Facts = {
   ...{ health: undefined, labels: { env: "prod" }, superseded: undefined, steps: [step], plugins: [{ id: "a" }] },
   ...{ root_version: 1, root_digest: "a".repeat(64) },
   ...{ settings_number: 3, settings_state: "applied", settings_of: 3, settings_code: undefined },
-  ...{ agent: "0.3.0", applications: { web: { state: "running", since: ago(4) } } },
+  ...{ out_of_service: undefined, agent: "0.3.0", applications: { web: { state: "running", since: ago(4) } } },
   ...{ id: "dpl_a", deployer_id: "a", kind: "plugin", slug: "a", repo: "a", deployment_id: "a" },
 };
 const FAILED = { ...OK, version: "2.0.0", status: "failed", error_message: "no space" } as const;
@@ -58,7 +58,7 @@ const OTHER: Facts = {
   ...{ steps: [{ ...step, action: "other" }], plugins: [{ id: "b" }] },
   ...{ root_version: 2, root_digest: "b".repeat(64) },
   ...{ settings_number: 7, settings_state: "failed", settings_of: 2, settings_code: "unhealthy" },
-  ...{ agent: "before 0.3.0", applications: { web: { state: "stopped", since: ago(1) } } },
+  ...{ out_of_service: "a new disk", agent: "before 0.3.0", applications: { web: { state: "stopped", since: ago(1) } } },
   ...{ id: "dpl_b", deployer_id: "b", kind: "service", slug: "b", repo: "b", deployment_id: "b" },
 };
 
@@ -74,7 +74,7 @@ async function storeHosts({ dataDir }: RunningHub, target: string, hosts: readon
     index,
     { seen_at = null, root_version = null, root_digest = null, steps, plugins, log, ...facts },
   ] of hosts.entries()) {
-    const { settings_number, settings_state, settings_of, settings_code, agent, ...record } = facts;
+    const { settings_number, settings_state, settings_of, settings_code, agent, out_of_service, ...record } = facts;
     const { host_id, version, status, created_at } = record;
     const report = { id: `dpl_${index}`, host_id, version, status, created_at, deployment_id: null };
     await database.kysely
@@ -82,7 +82,7 @@ async function storeHosts({ dataDir }: RunningHub, target: string, hosts: readon
       .values({ ...of, ...report, record: JSON.stringify({ plugins, log }) })
       .execute();
     const row = { host_id, record: JSON.stringify(record), seen_at, steps: JSON.stringify(steps), labels: null };
-    const root = { root_version, root_digest, settings_number, settings_state, settings_of, settings_code, agent };
+    const root = { root_version, root_digest, settings_number, settings_state, settings_of, settings_code, agent, out_of_service };
     const rest = { change: index + 1, first_change: index + 1, is_bound: 0, report_id: report.id };
     await database.kysely
       .insertInto("hosts")

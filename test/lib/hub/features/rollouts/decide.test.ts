@@ -214,7 +214,7 @@ t.test("no wave opens early, out of turn or out of its hours, and what is halted
 const host = (id: string, given: Partial<ReportedHost> = {}): ReportedHost => ({
   ...{ id, labels: {}, running: "1.0.0", tried: "1.0.0", hasFailed: false, isUnhealthy: false, error: null },
   waits: undefined,
-  ...{ reportedAt: NOW, heardAt: NOW, firstChange: 1, isBound: false, isNamed: true, ...given },
+  ...{ reportedAt: NOW, heardAt: NOW, firstChange: 1, isBound: false, isNamed: true, isOut: false, ...given },
 });
 
 t.test("hosts are chosen by their labels, else by a place that no list is needed for", (t) => {
