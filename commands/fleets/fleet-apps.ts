@@ -20,6 +20,7 @@ const COLUMNS = {
   VERSION: ({ version }: Row) => version,
   STATE: ({ state }: Row) => state,
   SINCE: ({ since, last }: Row) => timeText(since ?? last ?? ""),
+  TOLD: ({ reported_at: at }: Row) => ageText(at, Date.now()),
   NOTE: (row: Row) => applicationNote(row),
 };
 
@@ -86,3 +87,13 @@ const sum = (states: ReadonlyMap<string, number>): number =>
 
 const inOrder = (a: Row, b: Row): number =>
   naturally(a.application ?? "\u{10ffff}", b.application ?? "\u{10ffff}") || naturally(a.host_id, b.host_id);
+
+const MINUTE_MS = 60_000;
+
+/** Returns how long ago a report came, in one unit: `5m`, `3h`, `21d`. Empty where that is not known. */
+function ageText(time: string | null, now: number): string {
+  const minutes = Math.max(0, Math.floor((now - Date.parse(time ?? "")) / MINUTE_MS));
+  if (Number.isNaN(minutes)) return "";
+  const hours = Math.floor(minutes / 60);
+  return hours < 1 ? `${minutes}m` : hours < 48 ? `${hours}h` : `${Math.floor(hours / 24)}d`;
+}

@@ -22,7 +22,8 @@ export function needsText(needed: string, counted: OlderHosts | undefined): stri
   const needs = `needs Sealift ${needed}`;
   if (counted === undefined || counted.older === 0) return needs;
   const { hosts, older, agents } = counted;
-  return `${needs}: ${older} of ${hosts} ${hosts === 1 ? "host runs" : "hosts run"} one ${agents.map(agentText).join(", ")}`;
+  const run = `${hosts === 1 ? "host" : "hosts"} ${older === 1 ? "runs" : "run"}`;
+  return `${needs}: ${older} of ${hosts} ${run} one ${agents.map(agentText).join(", ")}`;
 }
 
 const agentText = (agent: string): string => (agent.startsWith("before ") ? agent : `of ${agent}`);

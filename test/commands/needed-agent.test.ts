@@ -75,7 +75,7 @@ t.test("a publication and its page say how many hosts have an older Sealift than
   await hears("pier-1", "sealift");
   await hears("pier-2", "sealift/0.3.0");
   await hears("pier-3", "sealift/0.3.1");
-  const told = /^warning: 1\.2\.0 needs Sealift 0\.3\.0: 1 of 3 hosts run one before 0\.3\.0 \(apps\/worker: of\)\.$/m;
+  const told = /^warning: 1\.2\.0 needs Sealift 0\.3\.0: 1 of 3 hosts runs one before 0\.3\.0 \(apps\/worker: of\)\.$/m;
   t.match(await publish("1.2.0", project.key, "--dry-run"), { code: 0, stderr: told });
   t.match(await publish("1.2.0"), { code: 0, stderr: told }, "and it is published all the same");
   const json = await publish("1.3.0", project.key, "--json");
@@ -94,7 +94,7 @@ t.test("a publication and its page say how many hosts have an older Sealift than
 
   const visitor = await new Visitor(hub.url).signIn(hub.adminKey);
   const page = async (): Promise<string> => (await visitor.request(`/projects/${project.id}`)).html;
-  t.match(await page(), /1\.2\.0.*needs Sealift 0\.3\.0: 1 of 3 hosts run one before 0\.3\.0/s);
+  t.match(await page(), /1\.2\.0.*needs Sealift 0\.3\.0: 1 of 3 hosts runs one before 0\.3\.0/s);
   const { items } = (await hub.call("GET", `/devkeys/projects/${project.id}/versions`)).body as unknown as {
     items: { version: string; needs_agent?: string }[];
   };

@@ -71,12 +71,12 @@ for (const database of RACED)
       t.strictSame(
         lines.map((line) => line.replaceAll(/ +/g, " ")),
         [
-          "api pier-4 1.0.0 unhealthy 2026-05-01 10:00:00Z it ended",
-          "nightly pier-1 1.0.0 failed 2026-05-01 10:00:00Z job; exit code 3",
-          "web pier-1 1.0.0 running 2026-05-01 10:00:00Z 2 restarts",
-          "web pier-2 1.0.0 stopped 2026-05-01 10:00:00Z",
-          "web pier-4 1.0.0 unhealthy 2026-05-01 10:00:00Z GET http://127.0.0.1:3000/ answered 500",
-          "? pier-3 1.0.0 unknown",
+          "api pier-4 1.0.0 unhealthy 2026-05-01 10:00:00Z 0m it ended",
+          "nightly pier-1 1.0.0 failed 2026-05-01 10:00:00Z 0m job; exit code 3",
+          "web pier-1 1.0.0 running 2026-05-01 10:00:00Z 0m 2 restarts",
+          "web pier-2 1.0.0 stopped 2026-05-01 10:00:00Z 0m",
+          "web pier-4 1.0.0 unhealthy 2026-05-01 10:00:00Z 0m GET http://127.0.0.1:3000/ answered 500",
+          "? pier-3 1.0.0 unknown 0m",
         ],
         "a host of 0.3.0 that names none has none",
       );
