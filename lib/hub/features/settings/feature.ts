@@ -1,7 +1,7 @@
 import type { HubFeature } from "../feature.ts";
 import { dropHost, forgetProject, renameHostSettings } from "./records.ts";
 import { settingsRoutes } from "./routes.ts";
-import { showAllAsNone, showSettings } from "./shown.ts";
+import { showAsNone, showSettings } from "./shown.ts";
 import { hostSettings, hostTerms } from "./tables.ts";
 
 /** Settings of hosts, which the hub carries and cannot read; cards of hosts, and what hosts say of their settings. */
@@ -16,7 +16,7 @@ export const settings: HubFeature = {
   async onTransfer(transaction, { id, settings_version: version }, { keepKeys }) {
     if (keepKeys) return;
     await forgetProject(transaction, id);
-    if (version !== null) await showAllAsNone(transaction, id);
+    if (version !== null) await showAsNone(transaction, id, "all");
   },
   async onHosts(transaction, { holder, target }, hostIds) {
     if (holder === "") await showSettings(transaction, target, hostIds);

@@ -6,7 +6,7 @@ import type { Locked } from "../../records/locked.ts";
 import type { Queries, Transacted, TransactedIn } from "../../records/port.ts";
 import type { Project } from "../../records/projects.ts";
 import { deleteWhere, selectWhere, updateWhere } from "../../records/rows.ts";
-import { keysOfCard, showAllAsNone, showSettings } from "./shown.ts";
+import { keysOfCard, showAsNone, showSettings } from "./shown.ts";
 import { type HostSettingsTable, own } from "./tables.ts";
 
 /** Name of a host within a project. */
@@ -198,7 +198,7 @@ export async function storeUploads<In>(
     .execute();
   const settings_version = Math.max((version ?? 0) + 1, Math.floor(now / 1000));
   await updateWhere(transaction, "projects", { id: project_id }).set({ settings_version }).execute();
-  if (version === null) await showAllAsNone(transaction, project_id);
+  await showAsNone(transaction, project_id, "unshown");
   await showSettings(transaction, project_id, idsOf(documents));
   return settings_version;
 }
