@@ -1,6 +1,6 @@
 import { isJob } from "../../contract/files/application-kinds.ts";
+import { MAX_RUN_FAULT, type ReportedApplication } from "../../contract/reports/applications.ts";
 import type { MembershipKind } from "../../contract/surfaces/app-serve.ts";
-import { MAX_RUN_FAULT, type ReportedApplication } from "../../contract/surfaces/reports.ts";
 import { readGrants, readInstalled } from "../../releases/applications.ts";
 import { readJob } from "../../releases/jobs.ts";
 import { isApplication, type Item, type Layout } from "../../releases/layout.ts";

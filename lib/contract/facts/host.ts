@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { sha256Hex, timestamp } from "../identifiers.ts";
+import { reportedApplications } from "../reports/applications.ts";
 import { HOST_SETTINGS } from "../settings/host-states.ts";
 import { HOST_STATES } from "../surfaces/host-record.ts";
 import { labels } from "../surfaces/labels.ts";

@@ -2,12 +2,12 @@ import * as z from "zod";
 import { hostFacts } from "../facts/host.ts";
 import { deprecation, versionMarks, versionOrigin } from "../facts/version.ts";
 import { base64Of, hostId, projectId, semverLabel, sha256Hex, timestamp, versionLabel } from "../identifiers.ts";
+import { reportedApplications } from "../reports/applications.ts";
 import { rootVersion } from "../trust/root.ts";
 import { labels } from "./labels.ts";
 import { latestFacts } from "./latest-facts.ts";
 import {
   healthField,
-  reportedApplications,
   reportedCode,
   reportedLog,
   reportedSteps,
