@@ -7,7 +7,6 @@ const LIMIT = 1500;
 const REASONS: Readonly<Record<string, string>> = {
   "contract/files": "the formats of files, a file each: plans, manifests, applications, settings",
   contract: "codes, errors, blame, audit actions, and what no single surface owns",
-  "contract/surfaces": "the wire: what each surface asks and answers, a file each",
   "hub/access": "who may do what: keys, sessions, people, and what each key hands on",
   "hub/features/rollouts":
     "rules and commands, decisions, the counts of hosts, and the parts of a target that they change",

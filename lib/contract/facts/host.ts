@@ -8,7 +8,6 @@ import {
   deploymentStatus,
   healthField,
   hostState,
-  reportedApplications,
   reportedCode,
   runningSignerField,
   runningVersionField,

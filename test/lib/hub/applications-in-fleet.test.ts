@@ -43,7 +43,8 @@ async function fleetOf(t: Test, hub: RunningHub) {
         string,
         Record<string, unknown>
       >,
-    counts: async (): Promise<unknown> => (await hub.call("GET", `${DEPLOY}/projects/${project.id}/fleet`, { bearer })).body,
+    counts: async (): Promise<unknown> =>
+      (await hub.call("GET", `${DEPLOY}/projects/${project.id}/fleet`, { bearer })).body,
   };
 }
 
