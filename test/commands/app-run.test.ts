@@ -151,4 +151,19 @@ t.test("a terminal is the command's own, where there is one", { skip: needs("tmu
   await terminal.press("typed", "Enter");
   await terminal.shows(/^got typed/m);
   await terminal.shows(/^exit 3/m);
+  const again = [
+    "app",
+    "run",
+    "web",
+    "--project-root",
+    root.layout.root,
+    "--",
+    "sh",
+    "-c",
+    "echo waits; exec sleep 600",
+  ];
+  await using interrupted = await Terminal.run([process.execPath, SEALIFT, ...again]);
+  await interrupted.shows(/^waits/m);
+  await interrupted.press("C-c");
+  await interrupted.shows(/exit 130/);
 });

@@ -33,6 +33,10 @@ if (name === "web") require("node:http").createServer((q, r) => { r.statusCode =
 else setInterval(() => {}, 1000);
 `;
 
+/** Says as whom it asks, and does what a file says. */
+const CHECK = `echo $(id -u) $GREETING >> storage/checked; what=$(cat storage/what 2>/dev/null); case $what in
+bad) exit 3;; hangs) trap : TERM; while :; do sleep 0.1; done;; forks) setsid sleep 777 & sleep 0.2;; esac`;
+
 const skip = needs("systemd-nspawn", "tar") || (process.getuid?.() !== 0 && "needs root");
 t.test("systemd runs every kind of application", { skip, timeout: 900_000 }, async (t) => {
   const machine = await SystemdMachine.withPackage(t);
@@ -77,8 +81,10 @@ t.test("systemd runs every kind of application", { skip, timeout: 900_000 }, asy
   release("r1", {
     web,
     worker: {
-      "app.yaml": "of: web\ncommand: [node, server.js]\n",
+      "app.yaml":
+        "of: web\ncommand: [node, server.js]\nhealth: { command: [sh, check.sh], within: 2s, stays_up: 1s }\nenvironment: { values: { LEVEL: low } }\n",
       ".sealift/start": launcher("server.js worker", "web"),
+      ".sealift/check": `#!/bin/sh\ncd -P '../web' || exit 126\nexec timeout -s TERM -k 1 2 /bin/sh -c '${CHECK}'\n`,
     },
   });
   write(`${ROOT}/apps/web.env`, "GREETING=hello\n", 0o600);
@@ -123,6 +129,35 @@ t.test("systemd runs every kind of application", { skip, timeout: 900_000 }, asy
     t.equal(await active("sealift-app@worker.service"), "inactive", "a grant that says otherwise");
     await install("worker", "--of", "web");
     await run("systemctl", "start", "sealift-app@worker.service");
+  });
+
+  await t.test("a health command is a unit of its own, which ends with all that it has started", async (t) => {
+    const words = ["/usr/lib/sealift-node", "/usr/lib/sealift/dist/bin/sealift.js", "app", "restart", "worker"];
+    const restart = () => machine.run(...words, "--project-root", ROOT);
+    const checked = async (): Promise<string[]> =>
+      (await machine.run("cat", "/var/lib/sealift-app/web/checked")).stdout.trim().split("\n");
+    const does = (what: string): void => write("/var/lib/sealift-app/web/what", what);
+    const good = await restart();
+    t.match(good, { code: 0, stdout: /worker is healthy/ }, good.stderr);
+    const uid = await run("id", "-u", "app-web");
+    t.strictSame([...new Set(await checked())], [`${uid} hello`]);
+    t.equal((await checked()).length, 2, "for the first answer, and at the end of `stays_up`");
+    for (let n = 0; n < 3; n++) await sealift("app", "status", "worker", "--project-root", ROOT);
+    t.equal((await checked()).length, 2, "a good answer counts for a minute");
+    does("bad");
+    t.match(await restart(), { code: 1, stderr: /`health\.command` failed: it ended with exit code 3/ });
+    t.match(
+      await machine.run(...words.with(3, "status"), "--project-root", ROOT),
+      { code: 1, stdout: /exit code 3/ },
+      "the last answer",
+    );
+    does("hangs");
+    t.match(await restart(), { code: 1, stderr: /it did not end within 2 s/ });
+    does("forks");
+    t.match(await restart(), { code: 0 });
+    t.not((await machine.run("pgrep", "-f", "sleep 777")).code, 0, "it may not fork away");
+    t.match(await machine.show("sealift-check@worker.service", "ActiveState"), { ActiveState: "inactive" });
+    does("good");
   });
 
   await t.test(
@@ -196,6 +231,8 @@ t.test("systemd runs every kind of application", { skip, timeout: 900_000 }, asy
       );
       const alone = await typed("true");
       t.equal(alone.code, 0);
+      const ofWorker = [...program, "app", "run", "worker", "--project-root", ROOT, "--", "printenv", "LEVEL"];
+      t.match(await machine.run(...ofWorker), { code: 0, stdout: "low\n" }, "with the version's defaults");
     },
   );
 

@@ -31,7 +31,8 @@ export async function writeReport(layout: Layout, target: TargetName, of: LocalR
   await makeDurableFolder(layout, layout.reports(target));
   // The mark comes first: a mark without a report is harmless, a report without a mark would never be sent.
   await markUnsent(layout, target, name);
-  await writeFileAtomic(path, `${JSON.stringify(report, null, 2)}\n`);
+  // Other applications may not read what one has written.
+  await writeFileAtomic(path, `${JSON.stringify(report, null, 2)}\n`, report.log === undefined ? {} : { mode: 0o600 });
   return path;
 }
 

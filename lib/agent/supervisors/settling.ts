@@ -83,13 +83,13 @@ export async function settles(settling: Settling): Promise<string | undefined> {
     await pause(pauseMs);
   }
   const end = performance.now() + staysUpMs;
+  const answerMs = Math.max(withinMs, LEAST_ANSWER_MS);
   for (let leftMs = staysUpMs; leftMs > 0; leftMs = end - performance.now()) {
     await pause(Math.min(leftMs, SAMPLE_INTERVAL_MS));
-    const asks = !isCostly || leftMs <= SAMPLE_INTERVAL_MS;
-    const trouble = troubleIn(await look({ sample, ...(asks && { ask }) }, Math.max(withinMs, LEAST_ANSWER_MS)));
+    const trouble = troubleIn(await look({ sample, ...(!isCostly && { ask }) }, answerMs));
     if (trouble !== undefined) return trouble;
   }
-  return undefined;
+  return isCostly ? troubleIn(await look({ sample, ask }, answerMs)) : undefined;
 }
 
 /** Returns the checks of a supervisor whose units have no descriptor of their own. @param sample looks at a process */

@@ -42,6 +42,7 @@ class Host {
   readonly jumped: [from: number, to: number][] = [];
   /** Times that were told to be left out, or whose run was told to have failed. */
   readonly told = new Set<string>();
+  readonly faults = new Set<string>();
 
   constructor(h: Awaited<ReturnType<typeof applicationHost>>) {
     this.h = h;
@@ -70,9 +71,10 @@ class Host {
       const lines = (text += String(chunk)).split("\n");
       text = lines.pop()!;
       for (const line of lines) {
-        const event = JSON.parse(line) as { event: string; due?: string };
+        const event = JSON.parse(line) as { event: string; due?: string; message?: string | null };
         isReady ||= event.event === "ready";
         if (event.event === "job.skipped") this.told.add(event.due!);
+        if (event.event === "job.ended" && event.message !== null) this.#tells();
       }
     });
     await until(() => isReady || child.exitCode !== null);
@@ -90,11 +92,17 @@ class Host {
   async again(signal: NodeJS.Signals): Promise<void> {
     const from = this.now;
     await this.end(signal);
-    const { run } = this.record() ?? {};
-    // Begun and said to be started: whatever became of it is told, and it is not begun twice.
-    if (run?.started === true && run.ended === null) this.told.add(run.due);
+    this.#tells();
     await this.begin();
     this.away.push([from, this.now]);
+  }
+
+  /** Notes a run that was started and has not ended well: that is told, and it is not begun twice. */
+  #tells(): void {
+    const { run } = this.record() ?? {};
+    if (run?.started !== true || (run.ended !== null && run.fault === null)) return;
+    this.told.add(run.due);
+    if (run.fault !== null) this.faults.add(run.fault);
   }
 
   /** Sets the clock. @param ms forward, or back where it is negative */
@@ -105,7 +113,7 @@ class Host {
     if (ms > 0) this.jumped.push([from, this.now]);
   }
 
-  record(): { run: { due: string; started: boolean; ended: string | null } | null } | undefined {
+  record(): { run: { due: string; started: boolean; ended: string | null; fault: string | null } | null } | undefined {
     try {
       return JSON.parse(readFileSync(join(this.h.layout.sealift, "state/jobs/night.json"), "utf8")) as ReturnType<
         Host["record"]
@@ -158,10 +166,10 @@ t.test(
     let deployed = 0;
     for (let n = 1; n <= upgrades; n++) {
       const going = one.deploy(`1.${n}.0`, n % 9 === 4 ? AbortSignal.timeout(200 + 100 * (n % 5)) : undefined);
-      // While it is under way, or right after it.
-      if (n % 3 === 1) {
-        await sleep(200 * (n % 8));
-        await one.again(n % 2 === 0 ? "SIGTERM" : "SIGKILL");
+      // While it is under way or right after it, and in the moment in which a job begins.
+      if (n % 2 === 1) {
+        await sleep(n % 4 === 1 ? (MINUTE - (one.now % MINUTE)) / SPEED + 40 * (n % 10) : 200 * (n % 8));
+        await one.again(n % 3 === 0 ? "SIGTERM" : "SIGKILL");
       }
       const { outcome, error } = await going;
       if (outcome === "deployed") deployed++;
@@ -198,6 +206,19 @@ t.test(
       if (!isTogether) lost.push(iso(time));
     }
     t.strictSame(lost, [], "0 lost");
+    const strange = [...one.faults].filter(
+      (fault) => !/app serve` was killed|ended by SIG|exit code 1(?:37|43)/.test(fault),
+    );
+    t.strictSame(strange, [], "nothing but an end of app serve ends a run");
+    if (lost.length > 0)
+      t.comment(
+        JSON.stringify({
+          dues: dues.map(iso),
+          away: one.away.map((s) => s.map(iso)),
+          jumped: one.jumped.map((s) => s.map(iso)),
+          told: [...one.told],
+        }),
+      );
     t.comment(`${dues.length} runs over ${upgrades} upgrades, ${one.away.length} ends and ${one.jumped.length} jumps`);
   },
 );

@@ -1,6 +1,6 @@
 // Holds: which lines of a log a report has (lib/agent/supervisors/log-tail.ts)
 // In a process of its own: it starts applications.
-import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { deploy } from "../../../../lib/agent/deployment/deploy.ts";
@@ -28,6 +28,12 @@ async function reported(t: Test, server: string, logInReports?: boolean) {
     );
   t.match(await run("1.0.0", h.files), { outcome: "deployed" });
   t.match(await run("2.0.0", { ...h.files, "apps/web/server.js": server }), { outcome: "rolled_back" });
+  const folder = join(h.root, ".sealift/reports");
+  for (const name of (await readdir(folder, { recursive: true })).filter((one) => one.endsWith(".json"))) {
+    const file = join(folder, name);
+    const { log } = JSON.parse(await readFile(file, "utf8")) as { log?: string[] };
+    t.equal((await stat(file)).mode & 0o077, log === undefined ? 0o044 : 0, "no other application reads its lines");
+  }
   return h.reports.at(-1)!;
 }
 
