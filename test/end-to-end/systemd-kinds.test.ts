@@ -2,7 +2,7 @@
 // Holds: a job begins at its times, once, whatever is killed (lib/agent/watch/target-jobs.ts)
 // Holds: a command runs by the lines of a unit (lib/support/systemd/run-unit.ts)
 // Holds: one that is of another application ends before it and starts after it (lib/support/systemd/app-units.ts)
-import { mkdirSync, rmSync, symlinkSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
 import t from "tap";
 import { readJob, releasesOfJobs } from "../../lib/releases/jobs.ts";
 import { layoutOf } from "../../lib/releases/layout.ts";
@@ -137,6 +137,8 @@ t.test("systemd runs every kind of application", { skip, timeout: 900_000 }, asy
     const checked = async (): Promise<string[]> =>
       (await machine.run("cat", "/var/lib/sealift-app/web/checked")).stdout.trim().split("\n");
     const does = (what: string): void => write("/var/lib/sealift-app/web/what", what);
+    // `app status` has asked before.
+    await machine.run("rm", "-f", "/var/lib/sealift-app/web/checked");
     const good = await restart();
     t.match(good, { code: 0, stdout: /worker is healthy/ }, good.stderr);
     const uid = await run("id", "-u", "app-web");
@@ -328,5 +330,30 @@ t.test("systemd runs every kind of application", { skip, timeout: 900_000 }, asy
       { Result: "exec-condition" },
       "without a grant nothing begins",
     );
+
+    t.comment("a removal is refused while somebody types, and ends the run of a job");
+    const granted =
+      "supervisor: systemd\napplications: { web: { user: app-web, listen: { http: 3000 } }, night: { of: web } }\n";
+    write(`${ROOT}/applications.yaml`, granted);
+    await deployed("r4", "sleep 555");
+    await run("systemctl", "start", "--no-block", "sealift-job@night.service");
+    await until(async () => (await machine.run("pgrep", "-f", "sleep 555")).code === 0);
+    const program = ["/usr/lib/sealift-node", "/usr/lib/sealift/dist/bin/sealift.js"];
+    const remove = () => machine.run(...program, "remove", "project:prj_0123456789", "--project-root", ROOT);
+    const typing = machine.run(...program, "app", "run", "web", "--project-root", ROOT, "--", "sleep", "444");
+    await until(async () => (await machine.run("pgrep", "-xf", "sleep 444")).code === 0);
+    const refused = await remove();
+    t.match(refused, { stderr: /\(root_busy\).*Somebody runs a command in r4/ });
+    t.not(refused.code, 0);
+    t.equal((await machine.run("pgrep", "-f", "sleep 555")).code, 0, "nothing was ended");
+    t.equal(await active("sealift-app@web.service"), "active");
+    await run("pkill", "-xf", "sleep 444");
+    t.equal((await typing).code, 143);
+    const removed = await remove();
+    t.equal(removed.code, 0, removed.stderr);
+    t.not((await machine.run("pgrep", "-f", "sleep 555")).code, 0);
+    t.match(await active("sealift-job@night.service"), /^(?:inactive|failed)$/);
+    t.equal(await active("sealift-app@web.service"), "inactive");
+    t.notOk(existsSync(machine.path(`${ROOT}/.sealift/releases/${TARGET}`)));
   });
 });
