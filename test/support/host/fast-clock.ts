@@ -30,6 +30,6 @@ globalThis.Date = new Proxy(RealDate, {
   get: (target, name, own) => (name === "now" ? now : (Reflect.get(target, name, own) as unknown)),
 });
 // A clock that is set wakes nobody: no wait is longer than the scheduler's longest, at this speed.
-promises.setTimeout = (ms = 1, ...rest: []) =>
-  sleep(ms >= LONG_MS ? Math.max(20, ms / Number(FAST_CLOCK_SPEED)) : ms, ...rest);
+promises.setTimeout = (ms = 1, value, options) =>
+  sleep(ms >= LONG_MS ? Math.max(20, ms / Number(FAST_CLOCK_SPEED)) : ms, value, options);
 syncBuiltinESMExports();
