@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { serveFolder } from "../releases/applications.ts";
 import { writeJsonFile } from "../releases/json-file.ts";
 import type { Layout } from "../releases/layout.ts";
-import { namesIn } from "../support/files.ts";
+import { ifThere, namesIn } from "../support/files.ts";
 import { type ApplicationMark, MARK_VARIABLE, rootKey } from "./environment.ts";
 import { endMembers, GONE_LIMIT_MS, type Membership } from "./membership.ts";
 import { allProcesses, bootId, factsOf } from "./processes.ts";
@@ -58,8 +58,9 @@ export async function markProcess(file: string, pid: number, { uid }: Pick<Membe
 
 /** Reads a mark; undefined for what is none. No schema is loaded for it: somebody waits for a run. */
 async function recordedMark(file: string): Promise<ProcessMark | undefined> {
+  const text = await ifThere(readFile(file, "utf8"));
   try {
-    const mark = JSON.parse(await readFile(file, "utf8")) as Record<keyof ProcessMark, unknown> | null;
+    const mark = JSON.parse(text ?? "null") as Record<keyof ProcessMark, unknown> | null;
     const numbers = [mark?.pid, mark?.start, mark?.uid ?? 1].every((one) => Number.isInteger(one) && Number(one) >= 0);
     return numbers && mark?.pid !== 0 && mark?.uid !== 0 && typeof mark?.boot === "string"
       ? (mark as ProcessMark)

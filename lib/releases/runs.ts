@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { TargetName } from "../contract/target.ts";
-import { namesIn } from "../support/files.ts";
+import { ifThere, namesIn } from "../support/files.ts";
 import { writeJsonFile } from "./json-file.ts";
 import type { Layout } from "./layout.ts";
 
@@ -18,8 +18,9 @@ interface Run {
 
 /** Reads a record; undefined for what is none. No schema is loaded for it: somebody waits for a run. */
 async function readRun(file: string): Promise<Run | undefined> {
+  const text = await ifThere(readFile(file, "utf8"));
   try {
-    const run = JSON.parse(await readFile(file, "utf8")) as Partial<Record<keyof Run, unknown>> | null;
+    const run = JSON.parse(text ?? "null") as Partial<Record<keyof Run, unknown>> | null;
     const texts = [run?.target, run?.release, run?.start].every((text) => typeof text === "string");
     return texts && Number.isInteger(run?.pid) ? (run as Run) : undefined;
   } catch {
