@@ -2,7 +2,6 @@ import { Command, Option } from "clipanion";
 import type { SourceProject } from "../../lib/artifact/project/project-tree.ts";
 import type { SourceMember } from "../../lib/artifact/tree/member-list.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
-import { needsText } from "../../lib/contract/agent-counts.ts";
 import { usageError } from "../../lib/contract/errors.ts";
 import { publish } from "../../lib/options/publish.ts";
 import type { DeltaBases } from "../../lib/publisher/publish-deltas.ts";
@@ -182,6 +181,7 @@ export class DeployPublish extends withOptions(publish) {
   async #needed({ apps, manifest }: SourceProject, hub: HubConnection | undefined): Promise<NeededAgent | undefined> {
     const needed = await neededAgent(apps, manifest.project_id, hub);
     if (needed === undefined || needed.counted?.older === 0) return needed;
+    const { needsText } = await import("../../lib/contract/agent-counts.ts");
     const text = `${manifest.version} ${needsText(needed.version, needed.counted)} (${keysText(needed.keys)}).`;
     if (needed.counted === undefined) this.note(text);
     else this.warn(text);

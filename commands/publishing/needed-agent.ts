@@ -1,5 +1,5 @@
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
-import { type OlderHosts, olderHosts } from "../../lib/contract/agent-counts.ts";
+import type { OlderHosts } from "../../lib/contract/agent-counts.ts";
 import type { AgentNeeds } from "../../lib/contract/agent-needs.ts";
 import type { Application } from "../../lib/contract/files/application.ts";
 
@@ -23,7 +23,10 @@ export async function neededAgent(
   const needs = agentNeeds(apps);
   if (needs === undefined) return undefined;
   if (hub === undefined) return { ...needs, counted: undefined };
-  const { readCounts } = await import("../../lib/client/fleet.ts");
+  const [{ readCounts }, { olderHosts }] = await Promise.all([
+    import("../../lib/client/fleet.ts"),
+    import("../../lib/contract/agent-counts.ts"),
+  ]);
   const counts = await readCounts({ kind: "project", slug: projectId }, hub).catch(() => undefined);
   return { ...needs, counted: counts && olderHosts(needs.version, counts) };
 }
