@@ -13,7 +13,7 @@ import { application } from "../../../lib/contract/files/application.ts";
 import { readGrants } from "../../../lib/releases/applications.ts";
 import { applicationHost, appSource } from "../../support/host/application-host.ts";
 import { ApplicationRoot, GRANT_USER } from "../../support/host/application-root.ts";
-import { noOwnUsers, ServedRoot } from "../../support/host/served-root.ts";
+import { noOwnUsers, ownUser, ServedRoot } from "../../support/host/served-root.ts";
 import { commandLine } from "../../support/programs/command-line.ts";
 import { until } from "../../support/until.ts";
 
@@ -168,6 +168,31 @@ t.test("after a kill of app serve nothing of a command is left", { skip: noOwnUs
   const second = await ServedRoot.start(t, root);
   await until(() => !lives(pid));
   await second.end("SIGTERM");
+});
+
+t.test("where the user tells the members, a command ends none of the others", { skip: noOwnUsers() }, async (t) => {
+  const root = await ApplicationRoot.make(t);
+  const said = join(root.layout.root, "said");
+  await mkdir(said);
+  await chmod(said, 0o777);
+  await writeFile(join(said, "what"), "forks");
+  const health = { command: ["node", "check.js"], within: 5 };
+  await root.install("web", { app: { health }, files: { "server.js": WORKER, "check.js": CHECK(said) } });
+  const script = join(root.layout.root, "apps/web/.sealift/check");
+  await writeFile(script, `#!/bin/sh\nexec timeout -s TERM -k 1 5 '${process.execPath}' check.js\n`);
+  await root.grantAsIs({ web: { user: ownUser(t) } });
+  const served = await ServedRoot.start(t, root, "container");
+  t.ok(served.has("application.started", { membership: "user" }));
+  const { pid } = served.events.find(({ event }) => event === "application.started") as unknown as { pid: number };
+  const supervisor = applicationSupervisor({ layout: root.layout, grants: (await readGrants(root.layout))! });
+  for (let n = 0; n < 3; n++) t.strictSame(await supervisor.look!("web", 5_000), { restarts: 0 });
+  await until(() => existsSync(join(said, "forked")));
+  t.ok(lives(pid), "the application goes on");
+  t.notOk(served.has("application.ended"));
+  const forked = Number(readFileSync(join(said, "forked"), "utf8"));
+  await supervisor.stop("web");
+  t.notOk(lives(pid));
+  t.notOk(lives(forked), "what it has left ends with the application at the latest");
 });
 
 t.test("what a command of health may be, and what not", (t) => {
