@@ -110,7 +110,7 @@ function timesOf(
   now: number,
 ): Pick<ApplicationState, "next" | "last" | "outcome"> {
   if (app?.schedule === undefined) return { next: null, last: null, outcome: null };
-  const { next } = dueAt({ ...app, schedule: app.schedule }, job, now, false);
+  const { next } = dueAt({ ...app, schedule: app.schedule }, job, now, undefined);
   const run = job?.run ?? null;
   const outcome = run === null ? null : run.ended === null ? "running" : (run.fault ?? "well");
   return { next: next === undefined ? null : iso(next), last: run?.begun ?? null, outcome };

@@ -41,16 +41,16 @@ export interface Due {
  * there, however the clock was set meanwhile; with `catch_up` always; and otherwise if they are late by a few minutes.
  *
  * @param record undefined for a job that is seen for the first time
- * @param begins whether the scheduler begins, and may have been away
+ * @param began time since which the scheduler is there, if it looks for the first time: it may have been away before
  */
-export function dueAt(job: Timed, record: JobRecord | undefined, now: number, begins: boolean): Due {
+export function dueAt(job: Timed, record: JobRecord | undefined, now: number, began: number | undefined): Due {
   const times = dueTimes(job.schedule, job.timezone);
   const known = record === undefined || record.times !== timesOf(job) ? anew(job, now, record?.run ?? null) : record;
   if (typeof times === "string") return { record: known, due: undefined, next: undefined };
   let until = Date.parse(known.until);
   // After a long step back, what is to come would otherwise never be due.
   if (until - now > STEP_BACK_MS) until = now;
-  if (begins && job.catch_up !== true) until = Math.max(until, now - LATE_MS);
+  if (began !== undefined && job.catch_up !== true) until = Math.max(until, began - LATE_MS);
   const latest = times.notAfter(now);
   const due = latest !== undefined && latest > until ? latest : undefined;
   return { record: { ...known, until: iso(until) }, due, next: times.after(Math.max(now, until)) };

@@ -68,6 +68,8 @@ export class JobScheduler {
   readonly #now: () => number;
   /** Jobs that it has looked at since it began. */
   readonly #seen = new Set<string>();
+  /** Time since which it is there, by the clock. */
+  #began: number | undefined;
   /** Time of its last look, by the clock. */
   #looked: number | undefined;
   /** Ends the sleep of now. */
@@ -117,6 +119,8 @@ export class JobScheduler {
 
   /** Ends what has ended, and begins what is due. @returns the time until the next look, in milliseconds */
   async turn(): Promise<number> {
+    // While a switch is waited for, clocks may be set.
+    this.#began ??= this.#now();
     const jobs = await this.#parts.jobs();
     if (jobs === undefined) return BUSY_MS;
     await this.#forget(jobs);
@@ -130,11 +134,12 @@ export class JobScheduler {
   async #turnOf(job: Job): Promise<number> {
     const { layout } = this.#parts;
     const now = this.#now();
-    const begins = !this.#seen.has(job.id);
+    // One that is there again after a while, such as one that was stopped, has missed what passed.
+    const began = this.#seen.has(job.id) ? undefined : this.#looked === undefined ? this.#began! : now;
     const found = await readJob(layout, job.id);
     // One that was installed before the last look, and is new all the same, was stopped or not granted meanwhile.
     const since = this.#looked !== undefined && job.since > this.#looked ? job.since : now;
-    const { record, due, next } = dueAt({ ...job.app, since }, found, now, begins);
+    const { record, due, next } = dueAt({ ...job.app, since }, found, now, began);
     let run = record.run;
     if (run !== null && run.ended === null) {
       const outcome = await this.#outcome(job.id, run);

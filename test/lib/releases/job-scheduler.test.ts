@@ -250,7 +250,12 @@ t.test("whatever is killed, 0 runs are lost and 0 are double", async (t) => {
 });
 
 t.test("a job that is new has missed nothing", (t) => {
-  const { due, next } = dueAt({ schedule: "0 * * * *", catch_up: true }, undefined, at("06-01T00:30:00"), true);
+  const { due, next } = dueAt(
+    { schedule: "0 * * * *", catch_up: true },
+    undefined,
+    at("06-01T00:30:00"),
+    at("06-01T00:30:00"),
+  );
   t.equal(due, undefined);
   t.equal(next, at("06-01T01:00:00"));
   t.end();
@@ -281,4 +286,20 @@ t.test("a job that is installed between two looks loses no time after that, and 
   host.jobs = [{ ...night!, app: { ...night!.app, schedule: "*/8 * * * *" }, since: at("06-01T00:07:40") }];
   await host.to(at("06-01T00:08:30"));
   t.equal(host.ran.length, 2, "a scheduler that was away does not know since when it may run");
+});
+
+t.test("a clock that is set while a new scheduler waits for a switch loses nothing", async (t) => {
+  const host = new Host(t, EVERY_5);
+  await host.to(at("06-01T00:04:20"));
+  host.kill();
+  host.switching = true;
+  await host.to(at("06-01T00:05:20"));
+  host.switching = false;
+  await host.to(at("06-01T01:02:20"));
+  host.end();
+  t.strictSame(host.ran, ["2026-06-01T01:00:00.000Z"], "one run for all that the clock went over");
+  host.kill();
+  await host.to(at("06-01T02:02:20"));
+  t.equal(host.ran.length, 2, "what a scheduler has missed by more than five minutes before it began is left out");
+  t.equal(host.ran.at(-1), "2026-06-01T02:00:00.000Z");
 });
