@@ -20,7 +20,7 @@ export interface HostRow extends HostView {
   status: DeploymentStatus;
   /** Milliseconds since 1970, or 0 if unknown. */
   at: number;
-  /** What else is said of it: out of service, its settings; empty for nothing. */
+  /** Further words: out of service, state of its settings; empty for none. */
   notes: string;
   /** Whether it has been silent for so long that it is counted apart. */
   stale: boolean;

@@ -55,7 +55,7 @@ export const keptFacts = {
   settings_of: z.int().min(1).optional(),
   /** Code for which it could not use them. */
   settings_code: z.string().optional(),
-  /** Reason for which an operator has taken it out of service: no rollout counts it or waits for it. Omitted for none. */
+  /** Reason for which an operator has taken it out of service, where no rollout counts it; omitted for none. */
   out_of_service: z.string().optional(),
   /** Version of its agent, or `before 0.3.0`, as of its last poll or report; omitted where neither has said it. */
   agent: z.string().optional(),

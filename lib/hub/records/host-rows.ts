@@ -146,11 +146,7 @@ export async function labelHost(
   return true;
 }
 
-/**
- * Takes a host out of service, for a reason, or back into it. The view's change number tells rollouts.
- *
- * @returns false when the view has no such host
- */
+/** Takes a host out of service, for a reason, or back into it. @returns false when the view has no such host */
 export async function serveHost(
   transaction: Transacted,
   { holder, target }: FleetKey,
@@ -159,10 +155,8 @@ export async function serveHost(
 ): Promise<boolean> {
   const change = await nextChange(transaction, { holder, target });
   if (change === undefined) return false;
-  const { numUpdatedRows } = await updateWhere(transaction, "hosts", { holder, target, host_id: hostId })
-    .set({ out_of_service: outOfService, change })
-    .executeTakeFirst();
-  return numUpdatedRows > 0n;
+  const marked = updateWhere(transaction, "hosts", { holder, target, host_id: hostId });
+  return (await marked.set({ out_of_service: outOfService, change }).executeTakeFirst()).numUpdatedRows > 0n;
 }
 
 /**

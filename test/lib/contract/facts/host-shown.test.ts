@@ -58,7 +58,11 @@ const OTHER: Facts = {
   ...{ steps: [{ ...step, action: "other" }], plugins: [{ id: "b" }] },
   ...{ root_version: 2, root_digest: "b".repeat(64) },
   ...{ settings_number: 7, settings_state: "failed", settings_of: 2, settings_code: "unhealthy" },
-  ...{ out_of_service: "a new disk", agent: "before 0.3.0", applications: { web: { state: "stopped", since: ago(1) } } },
+  ...{
+    out_of_service: "a new disk",
+    agent: "before 0.3.0",
+    applications: { web: { state: "stopped", since: ago(1) } },
+  },
   ...{ id: "dpl_b", deployer_id: "b", kind: "service", slug: "b", repo: "b", deployment_id: "b" },
 };
 
@@ -82,7 +86,16 @@ async function storeHosts({ dataDir }: RunningHub, target: string, hosts: readon
       .values({ ...of, ...report, record: JSON.stringify({ plugins, log }) })
       .execute();
     const row = { host_id, record: JSON.stringify(record), seen_at, steps: JSON.stringify(steps), labels: null };
-    const root = { root_version, root_digest, settings_number, settings_state, settings_of, settings_code, agent, out_of_service };
+    const root = {
+      root_version,
+      root_digest,
+      settings_number,
+      settings_state,
+      settings_of,
+      settings_code,
+      agent,
+      out_of_service,
+    };
     const rest = { change: index + 1, first_change: index + 1, is_bound: 0, report_id: report.id };
     await database.kysely
       .insertInto("hosts")
