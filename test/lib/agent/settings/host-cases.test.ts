@@ -16,6 +16,7 @@ import { join } from "node:path";
 import t, { type Test } from "tap";
 import { DEPLOY_DEFAULTS } from "../../../../lib/agent/deployment/run.ts";
 import { applySettings } from "../../../../lib/agent/settings/apply.ts";
+import { MAX_APPLICATIONS } from "../../../../lib/contract/settings/limits.ts";
 import { changeSetting } from "../../../../lib/releases/application-settings.ts";
 import { type AcceptedSettings, NO_SETTINGS, writeFleetSettings } from "../../../../lib/releases/fleet-settings.ts";
 import { readQuarantine } from "../../../../lib/releases/quarantine.ts";
@@ -100,6 +101,28 @@ t.test("settings of an application that another target installs are passed by", 
   ]);
   t.notMatch(text(), /NODE_OPTIONS|PORT/);
 });
+
+t.test(
+  "two hundred applications get their settings in one run, and only those that change are restarted",
+  async (t) => {
+    const ids = Array.from({ length: MAX_APPLICATIONS }, (_, index) => `app-${index}`);
+    const grants = `supervisor: serve\napplications: { ${ids.map((id) => `${id}: {}`).join(", ")} }\n`;
+    const h = await applicationHost(t, grants);
+    const source = appSource("1.0.0", ids, APP);
+    t.match(await h.run(source), { outcome: "deployed" });
+    const carryOut = async (number: number, levels: (index: number) => string) => {
+      const apps = Object.fromEntries(ids.map((id, index) => [id, { LEVEL: levels(index) }]));
+      const next = { operator: "op", to: "to", digest: "d", number, apps };
+      const result = await applySettings(source, next, { ...DEPLOY_DEFAULTS, ...h.options }, () => undefined);
+      await writeFleetSettings(h.layout, source.target, { ...NO_SETTINGS, held: next });
+      return result;
+    };
+    t.match(await carryOut(1, () => "info"), { state: "applied", units: { length: MAX_APPLICATIONS } });
+    const calls = h.pretended.calls.length;
+    t.match(await carryOut(2, (index) => (index === 7 ? "debug" : "info")), { units: ["apps/app-7"] });
+    t.notMatch(h.pretended.calls.slice(calls).join(), /app-(?!7\b)/);
+  },
+);
 
 t.test("a link at apps/web.env becomes a file, as `app env set` makes it, and its target stays as it is", async (t) => {
   const { settings, file, text, root, former, layout } = await settled(t);
