@@ -75,12 +75,13 @@ async function publicKeyIn(file: string): Promise<string> {
   return Buffer.from(publicKeyOf(await operatorSeedIn(file))).toString("hex");
 }
 
-/** Returns the labels of hosts at the hub; none where the key may not list them. */
+/** Returns the labels of hosts that the hub has heard of; none where the key may not list them. */
 async function hubLabels({ hub, id }: OpenedFleet): Promise<Map<string, Labels>> {
   const { JoiningClient } = await import("../../lib/client/joining.ts");
   const found = new Map<string, Labels>();
   try {
-    for await (const { host_id: host, labels } of new JoiningClient(hub, id).hosts()) found.set(host, labels);
+    for await (const { host_id: host, labels, heard_at: heardAt } of new JoiningClient(hub, id).hosts())
+      if (heardAt !== null) found.set(host, labels);
   } catch (error) {
     if ((error as { status?: number }).status !== 403 && (error as { status?: number }).status !== 404) throw error;
   }

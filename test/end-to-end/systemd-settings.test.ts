@@ -42,8 +42,11 @@ async function machineWithHub(t: Test) {
     `format_version: "1"\nproject_id: ${project}\nsteps: [{ id: web, action: install_app, app: web }]\n`,
   );
   const signing = ["--signing-key-file", "/root/keys/signer.key"];
-  const words = ["project", "publish", "/root/shop", "--project-id", project, "--version", "1.0.0"];
-  await machine.sealift(...words, ...signing, ...ADMIN);
+  const publish = (version: string): Promise<string> => {
+    const words = ["project", "publish", "/root/shop", "--project-id", project, "--version", version];
+    return machine.sealift(...words, ...signing, ...ADMIN);
+  };
+  await publish("1.0.0");
   const invite = ["host", "invite", "--project", "Shop", "--host", "pier-7", "--label", "env=prod", ...OPERATOR];
   machine.write("/root/line", `${await machine.sealift(...invite, ...ADMIN)}\n`, 0o600);
   const apply = (values: object): Promise<Ended> => {
@@ -54,7 +57,8 @@ async function machineWithHub(t: Test) {
   };
   const asked = async (path = "/"): Promise<string> =>
     (await machine.run("curl", "-s", "--max-time", "5", `http://127.0.0.1:3000${path}`)).stdout;
-  return { machine, run, project, apply, asked };
+  const rolled = (): Promise<string> => machine.sealift("rollout", "list", project, "--json", ...ADMIN);
+  return { machine, run, project, publish, rolled, apply, asked };
 }
 
 const skip = needs("systemd-nspawn", "tar", "curl") || (process.getuid?.() !== 0 && "needs root");
@@ -62,7 +66,7 @@ t.test(
   "one command a host: settings reach it under systemd, and bad ones go back",
   { skip, timeout: 480_000 },
   async (t) => {
-    const { machine, run, project, apply, asked } = await machineWithHub(t);
+    const { machine, run, project, publish, rolled, apply, asked } = await machineWithHub(t);
     const answers = async () => JSON.parse(await asked()) as unknown;
     await machine.sealift(
       ...["join", HUB, "--token-file", "/root/line", "--host-id", "pier-7", "--systemd", "shop"],
@@ -95,16 +99,22 @@ t.test(
       t.match(await apply({ LOG_LEVEL: "info" }), { code: 0 });
     });
 
-    await t.test("a value that breaks the application goes back by itself", async (t) => {
+    await t.test("a value that breaks the application goes back by itself, and halts no rollout", async (t) => {
+      const rules = ["--waves", "100%", "--soak", "1h", "--max-failing", "0", "--min-done", "100%"];
+      await machine.sealift("rollout", "start", project, "1.1.0", ...rules, ...ADMIN);
+      await publish("1.1.0");
+      await machine.untilLogged(WATCH, "Switched to 1.1.0");
+      await until(async () => (await rolled()).includes('"waiting_for":"soak"'));
       const pid = await asked("/pid");
       const broken = await apply({ LOG_LEVEL: "bad" });
       t.match(broken, { code: 1, stderr: /settings_failed[^]*has its former ones back/ }, broken.stderr);
       t.strictSame(await answers(), { secret: SECRET, level: "info" });
       t.not(await asked("/pid"), pid, "its unit was restarted");
-      t.match(await machine.sealift("status", "--project-root", ROOT, "--json"), /"running_version":"1\.0\.0"/);
+      t.match(await machine.sealift("status", "--project-root", ROOT, "--json"), /"running_version":"1\.1\.0"/);
       const shown = await machine.sealift("fleet", `project:${project}`, "--json", ...ADMIN);
-      t.match(shown, /"status":"success".*"running_version":"1\.0\.0".*"host_id":"pier-7"/);
+      t.match(shown, /"status":"success".*"running_version":"1\.1\.0".*"host_id":"pier-7"/);
       t.match(shown, '"failing":0,"unhealthy":0', "no version is blamed, and no rollout halts");
+      t.match(await rolled(), /"state":"running".*"waiting_for":"soak"/, "the rollout goes on");
       const mended = await apply({ LOG_LEVEL: "debug" });
       t.match(mended, { code: 0 }, mended.stderr);
       t.strictSame(await answers(), { secret: SECRET, level: "debug" });

@@ -165,6 +165,16 @@ t.test("a host that is removed while the hub fails is removed for the operator a
   t.match(JSON.parse(lockText()), { hosts: { [seven.key.fingerprint]: { removed: true } } });
 });
 
+t.test("labels that a hub says of hosts choose no settings, and are named", async (t) => {
+  const { run, file, hub, write, apply, seven, eight } = await liedToOperator(t);
+  hub.labels = { "pier-7": { env: "test" }, "pier-8": { env: "prod" } };
+  write("settings:\n  - match: { env: prod }\n    apps: { web: { A: for-prod } }\n");
+  t.match(await apply(), { code: 0 });
+  for (const { document } of [seven, eight]) t.match(document, { apps: { web: { A: "for-prod" } } });
+  const shown = await run(`settings show --fleet ${file}`);
+  t.match(shown, { stdout: /pier-7 .*env=prod/, stderr: "pier-7 has other labels at the hub: env=test.\n" });
+});
+
 t.test("a list of hosts without an end is refused", async (t) => {
   const { run, file, hub } = await liedToOperator(t);
   hub.isEndless = true;

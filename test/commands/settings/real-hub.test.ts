@@ -85,6 +85,7 @@ t.test("settings go from a file to hosts through a hub that cannot read them", a
     stdout: /pier-7 +1 +applied +env=prod\npier-8 +1 +not heard yet/,
   });
   t.match((await eight.take()).apps, { web: { LEVEL: "info" } });
+  t.notMatch((await run(`settings show --fleet ${file}`)).stderr, /other labels/, "nobody has heard of them yet");
   t.match(await run(apply), { code: 0, stderr: "No host needs new settings.\n" });
   const lock = await readFile(join(folder, "fleet.lock"), "utf8");
 

@@ -40,6 +40,8 @@ export interface SettingsDouble {
   fails: string[];
   /** Whether its list of hosts has no end. */
   isEndless: boolean;
+  /** Labels that it says of hosts. */
+  labels: Record<string, Record<string, string>>;
   /** Id that it gives for the project's name. */
   projectId: string;
   /** Way in which it answers an invite with terms: as a hub does, without them, or as a hub that knows none. */
@@ -80,6 +82,7 @@ export async function startSettingsDouble(t: Test): Promise<SettingsDouble> {
       takesAll: false,
       fails: [],
       isEndless: false,
+      labels: {},
       projectId: DOUBLE_PROJECT,
       terms: { ways: "kept" },
     },
@@ -152,6 +155,13 @@ export async function startSettingsDouble(t: Test): Promise<SettingsDouble> {
       const isLast = at + limit >= found.length;
       return { items, next: double.isEndless ? "more" : isLast ? null : String(at + limit) };
     },
+    "GET /joined-hosts": () => ({
+      items: Object.entries(double.labels).map(([host_id, labels]) => ({
+        ...{ host_id, state: "joined", invite_id: null, address: "", created_at: new Date(0).toISOString() },
+        ...{ heard_at: new Date(0).toISOString(), version: null, labels, clones: [] },
+      })),
+      next: null,
+    }),
     "POST /settings": async (request) => upload(await jsonOf(request)),
     "DELETE /settings/:host": async (_request, url) => {
       rows.delete(decodeURIComponent(url.pathname.split("/").at(-1)!));
