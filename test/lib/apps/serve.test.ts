@@ -1,6 +1,7 @@
 // In a process of its own: it counts processes and connections.
 // Holds: how app serve starts, restarts and ends applications (lib/apps/serve.ts,
 // lib/apps/managed-application.ts, lib/apps/application-process.ts, lib/apps/kept-sockets.ts, lib/apps/log-file.ts)
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
@@ -150,6 +151,16 @@ t.test("the environment is clean, with the operator's settings and the addresses
   });
   t.equal(environment.SECRET_OF_SERVE, undefined);
   t.match(folder, /\/releases\/project-p\/r1\/apps\/web$/, "the real path of its folder");
+});
+
+t.test("a pipe in the place of settings is told by its path, and holds nothing up", async (t) => {
+  const root = await ApplicationRoot.make(t);
+  await root.install("web", { app: HTTP, files: { "server.js": "" } });
+  await root.grant({ web: { listen: { http: await freePort() } } });
+  const file = join(root.layout.root, "apps/web.env");
+  execFileSync("mkfifo", [file]);
+  const { served } = await serving(t, root);
+  t.match(served.statuses()[0], { state: "waiting", error: `${file} cannot be read: it is a pipe` });
 });
 
 t.test("an application that ends is started again, ever later; going back starts it at once", async (t) => {

@@ -1,18 +1,22 @@
 // Holds: which lines of a log a report has (lib/agent/supervisors/log-tail.ts)
 // In a process of its own: it starts applications.
-import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { deploy } from "../../../../lib/agent/deployment/deploy.ts";
 import { DEPLOY_DEFAULTS } from "../../../../lib/agent/deployment/run.ts";
+import { logTail } from "../../../../lib/agent/supervisors/log-tail.ts";
 import { MAX_LOG_CHARACTERS, MAX_LOG_LINES } from "../../../../lib/contract/surfaces/reports.ts";
-import { sourceOf } from "../../../support/host/given-source.ts";
+import { NO_SETTINGS, writeFleetSettings } from "../../../../lib/releases/fleet-settings.ts";
+import { layoutOf } from "../../../../lib/releases/layout.ts";
+import { GIVEN_TARGET, sourceOf } from "../../../support/host/given-source.ts";
 import { sickApplication } from "../../../support/host/sick-application.ts";
 
 const SECRET = "correct horse battery staple";
 
 /** Deploys a version whose application writes lines and ends, after one that works. @returns its report */
-async function reported(t: Test, server: string, logInReports?: boolean) {
+async function reported(t: Test, server: string, logInReports?: boolean, prepare?: (root: string) => Promise<void>) {
   const h = await sickApplication(t);
   await mkdir(join(h.root, "apps"), { recursive: true });
   await writeFile(join(h.root, "apps/web.env"), `TOKEN='${SECRET}'\nSHORT=no\n`);
@@ -27,6 +31,7 @@ async function reported(t: Test, server: string, logInReports?: boolean) {
       () => undefined,
     );
   t.match(await run("1.0.0", h.files), { outcome: "deployed" });
+  await prepare?.(h.root);
   t.match(await run("2.0.0", { ...h.files, "apps/web/server.js": server }), { outcome: "rolled_back" });
   const folder = join(h.root, ".sealift/reports");
   for (const name of (await readdir(folder, { recursive: true })).filter((one) => one.endsWith(".json"))) {
@@ -64,4 +69,48 @@ t.test("long lines leave room for no more than a report may hold", async (t) => 
 
 t.test("an operator keeps logs out of reports", async (t) => {
   t.equal((await reported(t, `console.error("the reason"); process.exit(3);`, false)).log, undefined);
+});
+
+t.test(
+  "no part of a value is in a report: lines of a key, one that was cut, and settings that were taken back",
+  async (t) => {
+    const body = "MC4CAQAwBQYDK2VwBCIEIA+/=";
+    const long = "swordfish-".repeat(200);
+    const pem = `-----BEGIN PRIVATE KEY-----\n${body}\n-----END PRIVATE KEY-----`;
+    const back = "taken-back-4711";
+    const { log = [] } = await reported(
+      t,
+      `console.error("the key " + process.env.KEY);
+     console.error(JSON.stringify({ key: process.env.KEY }));
+     console.error("x".repeat(900) + process.env.LONG);
+     console.error("was ${back} and ends"); process.exit(3);`,
+      undefined,
+      async (root) => {
+        await writeFile(join(root, "apps/web.env"), `TOKEN='${SECRET}'\nKEY='${pem}'\nLONG='${long}'\n`, {
+          mode: 0o600,
+        });
+        const next = { operator: "op", to: "to", digest: "d", number: 2, apps: { web: { TOKEN: back } } };
+        await writeFleetSettings(layoutOf(root), GIVEN_TARGET, { ...NO_SETTINGS, next });
+      },
+    );
+    const text = log.join("\n");
+    t.match(text, /the key \[redacted\]/);
+    t.match(text, /x{900}\[redacted\]$/m);
+    t.match(text, "was [redacted] and ends");
+    t.notMatch(text, /MC4CAQ|PRIVATE|swordfish|taken-back/);
+  },
+);
+
+t.test("where nobody knows what to hide, no line is told, and nobody waits", async (t) => {
+  let root = "";
+  const { log = [] } = await reported(t, `console.error("the reason"); process.exit(3);`, undefined, async (made) => {
+    root = made;
+  });
+  t.match(log.join(), "the reason");
+  const file = join(root, "apps/web.env");
+  const layout = layoutOf(root);
+  t.not((await logTail(layout, { section: "apps", id: "web" }, {})).length, 0);
+  await rm(file);
+  execFileSync("mkfifo", [file]);
+  t.strictSame(await logTail(layout, { section: "apps", id: "web" }, {}), []);
 });
