@@ -1,5 +1,5 @@
 // Only in test:all: systemd boots, and runs hub, watch and application by their units.
-// Holds: settings of the fleet under systemd: the host's key is a credential, and bad ones go back (lib/agent/joining)
+// Holds: settings under systemd: the key is a credential, and bad ones go back (lib/agent/joining/unit.ts)
 import { copyFileSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t, { type Test } from "tap";
