@@ -3,6 +3,7 @@
 import { copyFileSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t, { type Test } from "tap";
+import { hostLineIn } from "../../lib/contract/settings/host-line.ts";
 import { ODD_VALUES, SHOP_APP, SHOP_SERVER } from "../support/host/settings-shop.ts";
 import type { Ended } from "../support/programs/command-line.ts";
 import { needs } from "../support/programs/optional.ts";
@@ -118,6 +119,20 @@ t.test(
       const mended = await apply({ LOG_LEVEL: "debug" });
       t.match(mended, { code: 0 }, mended.stderr);
       t.strictSame(await answers(), { secret: SECRET, level: "debug" });
+    });
+
+    await t.test("the host says whose it is, and lets nobody change by hand what the fleet gives", async (t) => {
+      const line = /^shk1\.\S+/m.exec(await machine.sealift("host", "key", "--systemd", "shop"))?.[0];
+      const { x25519, ed25519 } = hostLineIn(line ?? "")!;
+      const lock = JSON.parse(readFileSync(machine.path("/root/fleet/fleet.lock"), "utf8")) as { hosts: object };
+      t.match(Object.values(lock.hosts), [{ name: "pier-7", x25519, ed25519 }], "its key is the one in the roll");
+      const { operator } = lock as unknown as { operator: string };
+      t.match(await machine.sealift("host", "operator", "--config", "/etc/sealift/watch/shop.yaml"), operator);
+      const env = ["app", "env", "web"];
+      t.match(await machine.sealift(...env, "list", "--project-root", ROOT), /LOG_LEVEL.*fleet/);
+      const refused = await machine.run(...PROGRAM, ...env, "unset", "LOG_LEVEL", "--project-root", ROOT);
+      t.match(refused, { code: 2, stderr: /settings_of_fleet/ }, refused.stderr);
+      t.match(await machine.sealift("doctor", "--project-root", ROOT, "--json"), operator);
     });
 
     await t.test("a watch that is killed in the middle is started again, and ends what it began", async (t) => {
