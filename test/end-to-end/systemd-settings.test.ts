@@ -130,7 +130,9 @@ t.test(
       t.match(await machine.sealift("host", "operator", "--config", "/etc/sealift/watch/shop.yaml"), operator);
       const env = ["app", "env", "web"];
       t.match(await machine.sealift(...env, "list", "--project-root", ROOT), /LOG_LEVEL.*fleet/);
-      const refused = await machine.run(...PROGRAM, ...env, "unset", "LOG_LEVEL", "--project-root", ROOT);
+      const asWatch = ["setpriv", "--reuid", "sealift-watch", "--regid", "sealift-watch", "--clear-groups"];
+      const unset = [...env, "unset", "LOG_LEVEL", "--project-root", ROOT];
+      const refused = await machine.run(...asWatch, ...PROGRAM, ...unset);
       t.match(refused, { code: 2, stderr: /settings_of_fleet/ }, refused.stderr);
       t.match(await machine.sealift("doctor", "--project-root", ROOT, "--json"), operator);
     });
