@@ -94,6 +94,8 @@ export const ACTIONS = {
   "host.card": { meaning: "a host has sent its card: its public keys, signed" },
   "settings.upload": { meaning: "settings were uploaded, each sealed to its host" },
   "settings.drop": { meaning: "the card and the settings of a host were removed from the hub; the host keeps its own" },
+  "kit.make": { meaning: "a kit was made: the key of a version, sealed to hosts without network" },
+  "kit.end": { meaning: "a kit was ended at the hub; a stick that is under way is not reached" },
   "rollout.start": { meaning: "a rollout was started", hearer: "target", event: "rollout.started" },
   "rollout.replace": {
     meaning: "a rollout was replaced by another one",
@@ -249,6 +251,8 @@ export interface ActionFacts {
   "settings.upload": { hosts: number; settings_version: number };
   /** `number`: of the newest document; null for a host that had a card alone. */
   "settings.drop": OfHost & { number: number | null };
+  "kit.make": OfVersion & { kit: string; hosts: number; ends_at: string };
+  "kit.end": OfVersion & { kit: string };
   "rollout.start": OfRolloutVersion;
   "rollout.replace": OfRollout;
   "rollout.open": OfRolloutVersion & { open: number; reason: string | null };

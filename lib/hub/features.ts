@@ -3,6 +3,7 @@ import type { HubFeature } from "./features/feature.ts";
 import { type HintOptions, hints } from "./features/hints/feature.ts";
 import { importing, type ImportOptions } from "./features/import/feature.ts";
 import { joining } from "./features/joining/feature.ts";
+import { kitsFeature } from "./features/kits/feature.ts";
 import { pastFailures } from "./features/past-failures/feature.ts";
 import { type PublisherOptions, publishers } from "./features/publishers/feature.ts";
 import { quotas } from "./features/quotas/feature.ts";
@@ -34,4 +35,5 @@ export const FEATURES: readonly HubFeature<FeatureOptions>[] = [
   staging,
   trust,
   settings,
+  kitsFeature,
 ];

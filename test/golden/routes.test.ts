@@ -22,6 +22,12 @@ const MANAGED = {
 /** Version 1 of a trust root. */
 const ROOT = forgedRoot({ id: `rt_${"0".repeat(32)}`, version: 1, holders: [heldKey()], signers: [heldKey()] }).text;
 
+const KIT_HOST = { host_id: "pier-7", x25519: "09".repeat(32), ed25519: "ab".repeat(32) };
+const ARCHIVE_KIT = {
+  ...{ version: "1.0.0", hosts: [KIT_HOST], digest: "ab".repeat(32) },
+  key: Buffer.alloc(32, 7).toString("base64"),
+};
+
 /** Bodies that the routes accept, by method and path; what no caller here may do changes nothing. */
 const BODIES: Record<string, object> = {
   "POST /devkeys/api-keys": { name: "more" },
@@ -29,6 +35,10 @@ const BODIES: Record<string, object> = {
   "POST /devkeys/projects/{id}/host-invites": { signers: ["d".repeat(64)], expires_at: "2999-01-01T00:00:00Z" },
   "PUT /devkeys/projects/{id}/host-card": { card: "{}" },
   "PUT /devkeys/projects/{id}/host-settings/outcome": { outcome: "{}" },
+  "POST /devkeys/projects/{id}/kits": { version: "1.0.0", hosts: [KIT_HOST], deployment_credential: "sdc_none" },
+  "POST /devkeys/kits/reports": { reports: ["{}"] },
+  "POST /app/marketplace/plugins/{slug}/kits": ARCHIVE_KIT,
+  "POST /app/services/services/{slug}/kits": ARCHIVE_KIT,
   "POST /devkeys/projects/{id}/settings": {
     documents: [{ host_id: "alpha", to: "e".repeat(64), number: 1, follows: null, sealed: "c2VhbGVk" }],
   },

@@ -82,6 +82,12 @@ export const HOST_FACTS = {
     isLeftOut: true,
     own: ["csv", "fleet page", "host page"],
   },
+  by_kit: {
+    title: "By kit",
+    text: ({ by_kit: kit, created_at: made }) =>
+      kit === undefined ? "" : `${kit.kit}, made ${made.slice(0, 16)}Z, came back ${kit.back_at.slice(0, 16)}Z`,
+    own: ["host page"],
+  },
   started_at: { within: EVERY_SCREEN },
   superseded: { within: EVERY_SCREEN },
   state: { title: "State", own: ["fleet page", "host page"] },

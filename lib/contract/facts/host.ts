@@ -38,6 +38,8 @@ export const hostFacts = {
   labels: labels.optional(),
   /** Applications of the version that runs, as of the last report that told of them; never on surface A. */
   applications: reportedApplications,
+  /** Kit by which the report came back from a host without network, and when; omitted for one that its host sent. */
+  by_kit: z.object({ kit: z.string(), back_at: timestamp }).optional(),
 };
 
 /** Facts kept beside the report, each in the column of its name in the hub's `hosts`; omitted where that is null. */
@@ -116,5 +118,6 @@ export const readHost = z.looseObject({
   running_version: z.string().nullish(),
   running_signer: runningSignerField,
   superseded: z.boolean().optional(),
+  by_kit: hostFacts.by_kit.catch(undefined),
 } satisfies Record<keyof HostRecord, z.ZodType>);
 export type ReadHost = z.output<typeof readHost>;

@@ -64,8 +64,12 @@ export function runningVersion(record: HostVersions): string | null | undefined 
 export const STALE_MS = 30 * 24 * 60 * 60 * 1000;
 
 /** Returns when a host was last heard of, in milliseconds since 1970; undefined when its record does not say. */
-export function lastHeard(record: Pick<ReadHost, "completed_at" | "created_at" | "seen_at">): number | undefined {
-  const times = [record.completed_at, record.created_at, record.seen_at].map((time) => Date.parse(time ?? ""));
+export function lastHeard(
+  record: Pick<ReadHost, "completed_at" | "created_at" | "seen_at" | "by_kit">,
+): number | undefined {
+  // The hub has bounded when a report that came back by a kit was made; a host's own clock has no bound.
+  const said = record.by_kit === undefined ? record.completed_at : undefined;
+  const times = [said, record.created_at, record.seen_at].map((time) => Date.parse(time ?? ""));
   const known = times.filter((time) => !Number.isNaN(time));
   return known.length === 0 ? undefined : Math.max(...known);
 }

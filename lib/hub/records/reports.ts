@@ -43,6 +43,8 @@ export interface IncomingReport {
   root?: RootMark | undefined;
   /** Version of the host's agent; undefined where it does not say it. */
   agent?: string | undefined;
+  /** Whether it came back from a host without network, signed by it: it counts as of the time when it was made. */
+  isByKit?: boolean;
   /** Kept with the host's newest record only, and left out of the view. */
   steps?: readonly StepOutcome[] | undefined;
   createdAt: string;
@@ -67,6 +69,8 @@ export interface ReportContext {
   agent?: string | undefined;
   /** Only host that the key speaks for; null for any. */
   keyHost: string | null;
+  /** Kit by which the report came back, and the report's digest; undefined for one that its host has sent. */
+  byKit?: { kit: string; digest: string; madeAt: string } | undefined;
 }
 
 /** Stores reports in the database. */
@@ -105,12 +109,15 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
     const turned = new Map<string, Health>();
     for (const [
       index,
-      { hostId, hostRecord, id, isNamed, isBound, createdAt, root, agent, steps: taken },
+      { hostId, hostRecord, id, isNamed, isBound, isByKit, createdAt, root, agent, steps: taken },
     ] of added.entries()) {
       const earlier = hosts.get(hostId);
-      if (!isBound && (earlier ?? before.get(hostId))?.is_bound === 1) throw hasOwnKey(hostId);
+      const wasBound = (earlier ?? before.get(hostId))?.is_bound === 1;
+      // A host has signed what comes by a kit, whoever brings it.
+      if (!isBound && isByKit !== true && wasBound) throw hasOwnKey(hostId);
       // A failed deployment that does not report the running version is assumed to have left it unchanged.
       const known = earlier?.record ?? parsed(before.get(hostId)?.record);
+      if (isByKit === true && known !== undefined && known.created_at > hostRecord.created_at) continue;
       const running = runningIn(hostRecord) ?? runningIn(known) ?? UNKNOWN;
       const record: StoredRecord = { ...hostRecord, ...running, ...healthAfter(hostRecord, known) };
       if (hostRecord.applications === undefined && known !== undefined && keepsRunning(record, known))
@@ -124,7 +131,7 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
         report_id: id,
         record,
         steps: taken === undefined ? null : JSON.stringify(taken),
-        is_bound: isBound ? 1 : 0,
+        is_bound: isBound || (isByKit === true && wasBound) ? 1 : 0,
         seen_at: isNamed ? createdAt : (earlier?.seen_at ?? null),
         first_change: earlier?.first_change ?? change,
         root_version: root?.version ?? earlier?.root_version ?? null,
@@ -132,7 +139,7 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
         agent: agent ?? earlier?.agent ?? null,
       });
     }
-    await storeHosts(transaction, view, [...hosts.values()], before);
+    if (hosts.size > 0) await storeHosts(transaction, view, [...hosts.values()], before);
     const stored = added.map((report): StoredReport => ({ ...report, turned: turned.get(report.id) }));
     for (const hooks of hooksOf(transaction)) await hooks.onReports?.(transaction, stored);
   });
@@ -204,25 +211,38 @@ const parsed = (stored: string | undefined): StoredRecord | undefined =>
 
 type AnyReport = z.output<typeof deploymentReport> | ProjectReport;
 
+/**
+ * Returns when a report counts as made, ISO 8601: its receipt. One that came back by a kit was made before, as its host
+ * says; no host's clock makes it older than its kit, or newer than now.
+ */
+function madeAt({ completed_at: said }: AnyReport, { now, byKit }: ReportContext): string {
+  const saidMs = Date.parse(said);
+  if (byKit === undefined || Number.isNaN(saidMs)) return new Date(now).toISOString();
+  return new Date(Math.min(now, Math.max(saidMs, Date.parse(byKit.madeAt)))).toISOString();
+}
+
 /** Returns the fields of a record that both surfaces have. */
-const outcomeIn = (report: AnyReport, { now, labels }: ReportContext) => ({
+const outcomeIn = (report: AnyReport, context: ReportContext) => ({
   error_message: report.error_message ?? null,
   code: report.code ?? undefined,
   started_at: report.started_at,
   completed_at: report.completed_at,
-  created_at: new Date(now).toISOString(),
+  created_at: madeAt(report, context),
+  ...(context.byKit !== undefined && {
+    by_kit: { kit: context.byKit.kit, back_at: new Date(context.now).toISOString() },
+  }),
   running_version: report.running_version,
   running_signer: report.running_signer,
   health: report.health,
   applications: "applications" in report ? report.applications : undefined,
-  ...((report.labels ?? labels) !== undefined && { labels: report.labels ?? labels }),
+  ...((report.labels ?? context.labels) !== undefined && { labels: report.labels ?? context.labels }),
 });
 
 /** Returns the facts of a report about its host, whose new record is `hostRecord`. */
 const ofHost = (
   hostRecord: ReportRecord | ProjectHost,
   { steps }: AnyReport,
-  { named, root, agent, keyHost }: ReportContext,
+  { now, named, root, agent, keyHost, byKit }: ReportContext,
 ) => ({
   hostId: hostRecord.host_id,
   version: hostRecord.version,
@@ -230,7 +250,8 @@ const ofHost = (
   hostRecord,
   isNamed: named === hostRecord.host_id,
   isBound: keyHost === hostRecord.host_id,
-  ...{ steps, root, agent, createdAt: hostRecord.created_at },
+  isByKit: byKit !== undefined,
+  ...{ steps, root, agent, createdAt: new Date(now).toISOString() },
 });
 
 /**
@@ -257,7 +278,8 @@ export async function storeTargetReport(
     id: record.id,
     holder: deployerId,
     target: subjectOf(report),
-    deploymentId: null,
+    // Reports of this surface have no id of their own; one that comes by a kit may come twice.
+    deploymentId: context.byKit?.digest ?? null,
     record: JSON.stringify({ ...record, log: report.log }),
     ...ofHost(record, report, context),
   });

@@ -2,6 +2,7 @@ import type { HubOptions } from "../../../lib/hub/hub.ts";
 import { componentFill } from "./components.ts";
 import type { FeatureFill, Guarded, Listing, Lists } from "./filling.ts";
 import { joiningFill } from "./joining.ts";
+import { kitFill } from "./kits.ts";
 import { publisherFill } from "./publishers.ts";
 import { quotaFill } from "./quotas.ts";
 import { rolloutFill } from "./rollouts.ts";
@@ -23,6 +24,7 @@ export const FILLS: readonly FeatureFill[] = [
   componentFill,
   trustFill,
   settingsFill,
+  kitFill,
 ];
 
 /** Options of a hub whose features may ask this machine. */

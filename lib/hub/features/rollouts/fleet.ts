@@ -39,6 +39,7 @@ function reportedHost({
     isBound: Number(is_bound) === 1,
     isNamed: seen_at !== null,
     isOut: out_of_service !== null,
+    isByKit: record.by_kit !== undefined && (seen_at === null || seen_at < record.by_kit.back_at),
   };
 }
 

@@ -25,6 +25,8 @@ export interface ReportedHost extends Knowable {
   isNamed: boolean;
   /** Whether an operator has taken it out of service. */
   isOut: boolean;
+  /** Whether it has no network: its last report came back by a kit, and it has not polled since. */
+  isByKit: boolean;
 }
 
 /** Part of a rollout that a tally needs. */
@@ -69,6 +71,8 @@ interface Counted {
   reportedAt: number;
   waits: WaitCause | undefined;
   heardAt: number;
+  /** Whether it counts by its report alone, and is never waited for. */
+  isByKit: boolean;
 }
 
 /** Time after which a count is repeated, in milliseconds, since hosts fall silent without a change. */
@@ -94,7 +98,8 @@ export class FleetTally {
     // An unhealthy host reports the version that it runs as the one that failed.
     const hasFailed = host.running === version ? host.isUnhealthy : host.hasFailed && host.tried === version;
     const isFailing = hasFailed && host.reportedAt > failuresSince;
-    const isNew = !host.isNamed || !isKnown(this.#rollout, host);
+    // A host without network gets the version by a kit, whichever wave is open.
+    const isNew = !host.isByKit && (!host.isNamed || !isKnown(this.#rollout, host));
     this.#hosts.set(host.id, {
       wave: waveOf(id, waves, host),
       state: isNew ? "new" : isDone ? "done" : isFailing ? "failing" : "waiting",
@@ -103,6 +108,7 @@ export class FleetTally {
       reportedAt: host.reportedAt,
       waits: host.tried === version && host.running !== version ? host.waits : undefined,
       heardAt: host.heardAt,
+      isByKit: host.isByKit,
     });
   }
 
@@ -120,8 +126,9 @@ export class FleetTally {
     const keeping = new Map<string, number>();
     const waits = new Map<WaitCause, number>();
     let fresh = 0;
-    for (const [id, { wave: index, state, keeps, error, reportedAt, waits: cause, heardAt }] of this.#hosts) {
-      if (state !== "failing" && now - heardAt > SILENT_MS) continue;
+    for (const [id, host] of this.#hosts) {
+      const { wave: index, state, keeps, error, reportedAt, waits: cause, heardAt, isByKit } = host;
+      if (isByKit ? state === "waiting" : state !== "failing" && now - heardAt > SILENT_MS) continue;
       if (state === "new") fresh++;
       else if (keeps !== undefined) keeping.set(keeps, (keeping.get(keeps) ?? 0) + 1);
       else {

@@ -32,7 +32,7 @@ const OK: Facts = {
   ...{ code: undefined, log: ["a line"] },
   ...{ error_message: null, completed_at: ago(4), created_at: ago(4), started_at: ago(5), seen_at: ago(4) },
   ...{ health: undefined, labels: { env: "prod" }, superseded: undefined, steps: [step], plugins: [{ id: "a" }] },
-  ...{ root_version: 1, root_digest: "a".repeat(64) },
+  ...{ root_version: 1, root_digest: "a".repeat(64), by_kit: undefined },
   ...{ settings_number: 3, settings_state: "applied", settings_of: 3, settings_code: undefined },
   ...{ out_of_service: undefined, agent: "0.3.0", applications: { web: { state: "running", since: ago(4) } } },
   ...{ id: "dpl_a", deployer_id: "a", kind: "plugin", slug: "a", repo: "a", deployment_id: "a" },
@@ -56,7 +56,7 @@ const OTHER: Facts = {
   ...{ error_message: "other words", completed_at: ago(120), created_at: ago(1), started_at: ago(2), seen_at: ago(1) },
   ...{ health: { state: "unhealthy", since: ago(3) }, labels: { env: "test" }, superseded: true },
   ...{ steps: [{ ...step, action: "other" }], plugins: [{ id: "b" }] },
-  ...{ root_version: 2, root_digest: "b".repeat(64) },
+  ...{ root_version: 2, root_digest: "b".repeat(64), by_kit: { kit: "kit_b", back_at: ago(1) } },
   ...{ settings_number: 7, settings_state: "failed", settings_of: 2, settings_code: "unhealthy" },
   ...{
     out_of_service: "a new disk",

@@ -214,7 +214,8 @@ t.test("no wave opens early, out of turn or out of its hours, and what is halted
 const host = (id: string, given: Partial<ReportedHost> = {}): ReportedHost => ({
   ...{ id, labels: {}, running: "1.0.0", tried: "1.0.0", hasFailed: false, isUnhealthy: false, error: null },
   waits: undefined,
-  ...{ reportedAt: NOW, heardAt: NOW, firstChange: 1, isBound: false, isNamed: true, isOut: false, ...given },
+  ...{ reportedAt: NOW, heardAt: NOW, firstChange: 1, isBound: false },
+  ...{ isNamed: true, isOut: false, isByKit: false, ...given },
 });
 
 t.test("hosts are chosen by their labels, else by a place that no list is needed for", (t) => {
@@ -232,6 +233,17 @@ t.test("hosts are chosen by their labels, else by a place that no list is needed
     3,
     "without a name it is the last wave",
   );
+  t.end();
+});
+
+t.test("a host without network counts by the report that came back from it, and is never waited for", (t) => {
+  const rollout = { id: "rol_a", version: "2.0.0", waves: wavesOf(["100%"]), failuresSince: 0, known: 9 };
+  const fleet = new FleetTally({ ...rollout, onlyBound: false, kept: [] });
+  const offline = { isByKit: true, isNamed: false, firstChange: 99, heardAt: NOW - 10 * SILENT_MS };
+  fleet.set(host("waits", offline));
+  fleet.set(host("runs it", { ...offline, running: "2.0.0" }));
+  fleet.set(host("failed", { ...offline, tried: "2.0.0", hasFailed: true, error: "port taken" }));
+  t.match(fleet.at(NOW, 1), { waves: [{ hosts: 2, done: 1, failing: 1 }], awaited: [], fresh: 0 });
   t.end();
 });
 

@@ -1,0 +1,91 @@
+import * as z from "zod";
+import { base64Of, hostId, publicKeyHex, sha256Hex, timestamp, versionLabel } from "../identifiers.ts";
+import { pageQuery } from "../paging.ts";
+import { KIT_LIFETIME_S, MAX_KIT_HOSTS, MAX_KIT_REPORT_BYTES, MAX_KIT_REPORTS } from "./limits.ts";
+import { kitId } from "./texts.ts";
+
+/** Kits as the hub keeps and tells them (docs/contract/kits.md). */
+
+const kitHost = z.strictObject({
+  /** Name of the host in the fleet. */
+  host_id: hostId,
+  x25519: publicKeyHex,
+  ed25519: publicKeyHex,
+});
+export type KitHost = z.infer<typeof kitHost>;
+
+const distinct = (hosts: readonly KitHost[]): boolean =>
+  (["host_id", "x25519", "ed25519"] as const).every(
+    (key) => new Set(hosts.map((host) => host[key])).size === hosts.length,
+  );
+
+const request = {
+  version: versionLabel,
+  hosts: z.array(kitHost).min(1).max(MAX_KIT_HOSTS).refine(distinct, "names a host or a key twice"),
+  /** Time from now after which hosts refuse the kit, in seconds. */
+  lasts_s: z.int().min(KIT_LIFETIME_S.min).max(KIT_LIFETIME_S.max).default(KIT_LIFETIME_S.default),
+};
+
+export const projectKitRequest = z.object({ ...request, deployment_credential: z.string().min(1).max(512) });
+export const archiveKitRequest = z.object({
+  ...request,
+  /** SHA-256 of the archive as it is sealed. */
+  digest: sha256Hex,
+  /** Key that it is sealed with, which the hub wraps and does not keep. */
+  key: base64Of(32),
+});
+
+export const madeKit = z.object({
+  id: kitId,
+  hub: z.string(),
+  digest: sha256Hex,
+  made_at: timestamp,
+  ends_at: timestamp,
+  /** Terms of each host, sealed to it, base64, by the host's fingerprint. */
+  hosts: z.record(sha256Hex, z.string()),
+});
+export type MadeKit = z.infer<typeof madeKit>;
+
+export const kitRecord = z.object({
+  id: kitId,
+  version: z.string(),
+  digest: sha256Hex,
+  made_at: timestamp,
+  ends_at: timestamp,
+  /** Id of the API key that made it. */
+  made_by: z.string(),
+  /** Time when somebody ended it at the hub; null for none. */
+  ended_at: timestamp.nullable(),
+  hosts: z.array(z.object({ host_id: z.string(), fingerprint: sha256Hex, removed_at: timestamp.nullable() })),
+});
+export type KitRecord = z.infer<typeof kitRecord>;
+
+export const kitsQuery = pageQuery.extend({
+  /** Restricts the list to kits of one host. */
+  host_id: z.string().max(255).optional(),
+  /** Restricts the list to kits that have not ended. */
+  live: z.enum(["true", "false"]).default("false"),
+});
+
+export const kitReports = z.object({
+  /** Reports, as the hosts have signed them. */
+  reports: z.array(z.string().min(1).max(MAX_KIT_REPORT_BYTES)).min(1).max(MAX_KIT_REPORTS),
+});
+
+/** Outcomes of a report: stored, stored before, or refused. */
+export const KIT_REPORT_STATES = ["taken", "known", "refused"] as const;
+
+export const kitReportsTaken = z.object({
+  /** One for each report, in their order. */
+  items: z.array(
+    z.object({
+      state: z.enum(KIT_REPORT_STATES),
+      /** Name of the host in the fleet; null for a report that is refused. */
+      host_id: z.string().nullable(),
+      /** Code and message of a refusal; null without one. */
+      code: z.string().nullable(),
+      message: z.string().nullable(),
+    }),
+  ),
+});
+export type KitReportsTaken = z.infer<typeof kitReportsTaken>;

@@ -1,0 +1,17 @@
+import type { HubFeature } from "../feature.ts";
+import { changeHosts, forgetKits } from "./records.ts";
+import { kitRoutes } from "./routes.ts";
+import { kitHosts, kits } from "./tables.ts";
+
+/** Kits for hosts without network, and the reports that come back from them (docs/contract/kits.md). */
+export const kitsFeature: HubFeature = {
+  name: "kits",
+  tables: [kits, kitHosts],
+  async onAudit(db, { action, subject, facts }, now) {
+    if (action === "host.rename") await changeHosts(db, subject, facts.from, { host_id: facts.to });
+    if (action === "host.remove")
+      await changeHosts(db, subject, facts.host_id, { removed_at: new Date(now).toISOString() });
+  },
+  onDelete: (transaction, { id }) => forgetKits(transaction, id),
+  start: () => Promise.resolve({ routes: kitRoutes }),
+};

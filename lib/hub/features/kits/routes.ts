@@ -1,0 +1,159 @@
+import type { FastifyRequest } from "fastify";
+import { isUsableReader } from "../../../artifact/sealed/age.ts";
+import { hostFingerprint } from "../../../artifact/sealed/host-key.ts";
+import { sealKitTerms } from "../../../artifact/sealed/kit.ts";
+import type { KitHost, MadeKit } from "../../../contract/kits/records.ts";
+import * as routes from "../../../contract/kits/routes.ts";
+import type { KitTerms } from "../../../contract/kits/texts.ts";
+import { targetText } from "../../../contract/target.ts";
+import { audited } from "../../access/audit.ts";
+import type { MountOptions } from "../../access/authentication.ts";
+import { authorizeDek } from "../../access/authorize-dek.ts";
+import { controlledBy } from "../../access/project-access.ts";
+import { serve, type Served } from "../../access/serve.ts";
+import { targetAccess } from "../../access/target-access.ts";
+import { notFound, unprocessable } from "../../base/errors.ts";
+import { recordId } from "../../base/identity.ts";
+import type { Principal } from "../../base/principal.ts";
+import { controls } from "../../base/rights.ts";
+import { pageOf } from "../../http/documentation.ts";
+import { findArtifact } from "../../records/artifacts.ts";
+import { findProject } from "../../records/projects.ts";
+import { fleetOf, subjectOf } from "../../records/subjects.ts";
+import type { Core } from "../feature.ts";
+import { endKit, findKit, listKits, storeKit } from "./records.ts";
+import { takeReport } from "./take-report.ts";
+
+/** Version that a kit is made of. */
+interface Packed {
+  /** Project, plugin or service by its id, with its name in the audit log and as people write it. */
+  id: string;
+  subject: string;
+  target: string;
+  holder: string;
+  /** Whether the key acts on the target, and not only sees it. */
+  isControlled: boolean;
+  version: string;
+  /** SHA-256 of the sealed bytes, and their key, base64. */
+  digest: string;
+  key: string;
+}
+
+/** Makes, lists and ends kits, and takes reports that come back from their hosts. */
+export function kitRoutes(options: MountOptions<Core>): readonly Served[] {
+  const { hub } = options;
+  const { kysely: db, statements } = hub.database;
+  const controlled = controlledBy(hub);
+
+  async function makeKit(
+    request: FastifyRequest,
+    principal: Principal,
+    packed: Packed,
+    { hosts, lasts_s: lasts }: { hosts: readonly KitHost[]; lasts_s: number },
+  ): Promise<MadeKit> {
+    for (const { host_id: host, x25519 } of hosts)
+      if (!isUsableReader(Buffer.from(x25519, "hex")))
+        throw unprocessable(`hosts: everybody could read what is sealed to the key of ${host}.`);
+    const { id: project_id, subject, target, holder, version, digest, key } = packed;
+    const now = hub.clock();
+    const times = { made_at: new Date(now).toISOString(), ends_at: new Date(now + lasts * 1000).toISOString() };
+    const id = recordId("kit", now);
+    const authority = { principal, projectIds: [packed.isControlled ? project_id : null] } as const;
+    const url = hub.publicUrl();
+    await audited(hub, request, authority, async (transaction, tell) => {
+      const row = { id, project_id, holder, version, digest, ...times, ended_at: null };
+      await storeKit(transaction, { ...row, made_by: principal.keyId, owner: principal.owner }, hosts);
+      await tell({
+        action: "kit.make",
+        subject,
+        facts: { kit: id, version, hosts: hosts.length, ends_at: times.ends_at },
+      });
+    });
+    const terms = { kit: id, hub: url, target, version, digest, ...times, key } satisfies Partial<KitTerms>;
+    const sealed = hosts.map((host) => {
+      const to = hostFingerprint(host);
+      return [to, sealKitTerms({ ...terms, to }, host.x25519)] as const;
+    });
+    return { id, hub: url, digest, ...times, hosts: Object.fromEntries(sealed) };
+  }
+
+  /** Finds a kit that the key may see. @throws HubError 404 */
+  async function kitOf(principal: Principal, projectId: string, kitId: string) {
+    const [project, kit] = [await findProject(db, projectId), await findKit(db, kitId)];
+    const isSeen =
+      project !== undefined &&
+      kit?.project_id === project.id &&
+      (controls(principal, project) || (principal.projectId === null && kit.owner === principal.owner));
+    if (!isSeen) throw notFound("There is no such kit.");
+    return { project, kit };
+  }
+
+  return [
+    serve(routes.makeProjectKit, async (request, principal) => {
+      const project = await controlled(principal, request.params.id);
+      if (project.kind !== "project") throw notFound("There is no such project.");
+      const { version, deployment_credential: deploymentCredential } = request.body;
+      const found = await findArtifact(statements, project.id, version, principal);
+      if (found === undefined) throw notFound("The project has no such version.");
+      const { signature, sha256 } = found.artifact;
+      const question = { projectId: project.id, deploymentCredential, artifactSignature: signature, principal };
+      const dek = await authorizeDek(options, request, question);
+      const target = targetText({ kind: "project", slug: project.id });
+      const packed = { id: project.id, subject: project.id, target, holder: "", isControlled: true };
+      const bytes = { version, digest: sha256, key: dek.toString("base64") };
+      return makeKit(request, principal, { ...packed, ...bytes }, request.body);
+    }),
+
+    ...(["plugin", "service"] as const).map((kind) => {
+      const access = targetAccess(kind, options);
+      return serve(
+        routes.makeArchiveKit[kind],
+        (request, scopes) => access.version(request, scopes, request.body.version),
+        async (request, { principal, target, version: found }) => {
+          if (principal === undefined || target === undefined || found === undefined)
+            throw notFound(`The ${kind} has no such version.`);
+          const { slug } = request.params;
+          const named = { kind, slug } as const;
+          const fleet = fleetOf({ ...named, owner: principal.owner });
+          const { version, digest, key } = request.body;
+          const packed = { id: target.id, subject: subjectOf(named), target: targetText(named), holder: fleet.holder };
+          const isControlled = controls(principal, target);
+          return makeKit(request, principal, { ...packed, isControlled, version, digest, key }, request.body);
+        },
+      );
+    }),
+
+    serve(routes.listKits, async (request, principal) => {
+      const project = await findProject(db, request.params.id);
+      if (project === undefined) throw notFound("There is no such project, plugin or service.");
+      const isControlled = controls(principal, project);
+      const { host_id: host, live } = request.query;
+      const asked = {
+        projectId: project.id,
+        owner: isControlled ? undefined : principal.owner,
+        ...{ host, liveAt: live === "true" ? hub.now() : undefined },
+      };
+      const found = await pageOf(request.query, { by: "id" }, (range) => listKits(db, asked, range));
+      // Whoever only sees the target learns of nothing but the own kits, and not that the target is there.
+      if (found.items.length === 0 && !isControlled) throw notFound("There is no such project, plugin or service.");
+      return found;
+    }),
+
+    serve(routes.endKit, async (request, principal) => {
+      const { project, kit } = await kitOf(principal, request.params.id, request.params.kit);
+      const authority = { principal, projectIds: [controls(principal, project) ? project.id : null] } as const;
+      await audited(hub, request, authority, async (transaction, tell) => {
+        if (!(await endKit(transaction, kit.id, hub.now()))) return;
+        const { kind, id, slug } = project;
+        const subject = subjectOf(kind === "project" ? { kind, id } : { kind, slug });
+        await tell({ action: "kit.end", subject, facts: { kit: kit.id, version: kit.version } });
+      });
+    }),
+
+    serve(routes.submitKitReports, async (request, principal) => {
+      const items = [];
+      for (const text of request.body.reports) items.push(await takeReport(hub, principal, text));
+      return { items };
+    }),
+  ];
+}

@@ -1,0 +1,63 @@
+import { hostFingerprint } from "../../../artifact/sealed/host-key.ts";
+import { publicKeyHex, sha256Hex } from "../../../contract/identifiers.ts";
+import { kitId } from "../../../contract/kits/texts.ts";
+import { name, projectId, text, time } from "../../records/columns.ts";
+import { projects } from "../../records/core-tables.ts";
+import type { Queries } from "../../records/port.ts";
+import { type AnyRow, type RowOf, table } from "../../records/table.ts";
+
+const SINCE = "0018-kits";
+
+/** Kits that were made. What is sealed to their hosts is kept nowhere. */
+export const kits = table(
+  "kits",
+  {
+    id: kitId,
+    /** Project, plugin or service. */
+    project_id: projectId,
+    /** Holder of the fleet that its reports go into: the maker's owner for a plugin or service, else empty. */
+    holder: text,
+    version: name,
+    digest: sha256Hex,
+    made_at: time,
+    ends_at: time,
+    /** Id of the API key that made it, and that key's owner. */
+    made_by: name,
+    owner: name,
+    ended_at: time.nullable(),
+  },
+  { references: { project_id: projects }, indexes: { kits_project: ["project_id", "id"] }, since: SINCE },
+);
+export type KitsTable = RowOf<typeof kits>;
+
+const hostFault = ({ x25519, ed25519, fingerprint }: AnyRow): string | undefined =>
+  hostFingerprint({ x25519: String(x25519), ed25519: String(ed25519) }) === fingerprint
+    ? undefined
+    : "fingerprint: is another one than that of the keys";
+
+/** Hosts that can open a kit, with the keys by which their reports are verified. */
+export const kitHosts = table(
+  "kit_hosts",
+  {
+    kit_id: kitId,
+    fingerprint: sha256Hex,
+    host_id: name,
+    x25519: publicKeyHex,
+    ed25519: publicKeyHex,
+    /** Time when the host was removed from the project; null for none. */
+    removed_at: time.nullable(),
+  },
+  {
+    key: ["kit_id", "fingerprint"],
+    references: { kit_id: { table: kits, cascades: true } },
+    since: SINCE,
+    faultOf: hostFault,
+  },
+);
+export type KitHostsTable = RowOf<typeof kitHosts>;
+
+/** The rows of each table, as kysely reads and writes them. */
+export type OwnTables = { kits: KitsTable; kit_hosts: KitHostsTable };
+
+/** The database with the tables of this feature. */
+export const own = (db: Queries) => db.withTables<OwnTables>();

@@ -1,0 +1,109 @@
+import { parseKitReport } from "../../../artifact/sealed/kit.ts";
+import { SealiftError } from "../../../contract/errors.ts";
+import type { KitReportsTaken } from "../../../contract/kits/records.ts";
+import { projectReport } from "../../../contract/surfaces/deploy.ts";
+import { deploymentReport } from "../../../contract/surfaces/reports.ts";
+import { targetText } from "../../../contract/target.ts";
+import { rootMarkIn } from "../../../contract/trust/marks.ts";
+import { JSON_LIMITS, parseJson } from "../../../support/documents/limits.ts";
+import { safelyParsed } from "../../../support/documents/safe-parse.ts";
+import type { Principal } from "../../base/principal.ts";
+import { controls } from "../../base/rights.ts";
+import { findProject, type Project } from "../../records/projects.ts";
+import { type ReportContext, storeProjectReport, storeTargetReport } from "../../records/reports.ts";
+import { selectWhere } from "../../records/rows.ts";
+import { subjectOf } from "../../records/subjects.ts";
+import type { Core } from "../feature.ts";
+import { findKit, findKitHost } from "./records.ts";
+import type { KitsTable } from "./tables.ts";
+
+type Taken = KitReportsTaken["items"][number];
+
+const refused = (code: "kit_unknown" | "kit_report_invalid" | "host_removed", message: string): Taken => ({
+  ...{ state: "refused", host_id: null, code, message },
+});
+
+const invalid = (why: string): Taken => refused("kit_report_invalid", `The report was not taken: ${why}.`);
+
+/** Returns a target as people write it. */
+const targetOf = ({ kind, id, slug }: Project): string => targetText({ kind, slug: kind === "project" ? id : slug });
+
+/**
+ * Takes a report that has come back from a host without network. It must be signed by a host of the kit that it names.
+ * It counts once, and as of the time when it was made: late ones do not say that a host was heard of now.
+ */
+export async function takeReport(hub: Core, principal: Principal, text: string): Promise<Taken> {
+  const { kysely: db } = hub.database;
+  let report: ReturnType<typeof parseKitReport>;
+  try {
+    report = parseKitReport(text);
+  } catch (error) {
+    if (!(error instanceof SealiftError)) throw error;
+    return refused("kit_report_invalid", error.message);
+  }
+  const { signed, digest } = report;
+  const kit = await findKit(db, signed.kit);
+  const project = kit && (await findProject(db, kit.project_id));
+  const isOwn =
+    kit !== undefined &&
+    project !== undefined &&
+    (controls(principal, project) || (principal.projectId === null && principal.owner === kit.owner));
+  if (!isOwn)
+    return refused(
+      "kit_unknown",
+      `The hub knows no kit ${signed.kit} of the key's: it was made at another hub, or after the backup that this one was restored from.`,
+    );
+  if (signed.target !== targetOf(project)) return invalid(`the kit ${kit.id} is of ${targetOf(project)}`);
+  const host = await findKitHost(db, kit.id, signed.from);
+  if (host === undefined) return invalid("no host of its kit has the key that it names");
+  if (!report.isSignedBy(host.ed25519)) return invalid(`the key of ${host.host_id} has not signed it`);
+  if (host.removed_at !== null)
+    return refused("host_removed", `The host ${host.host_id} was removed at ${host.removed_at}.`);
+  const context: ReportContext = {
+    now: hub.clock(),
+    named: undefined,
+    root: signed.root === null ? undefined : rootMarkIn(signed.root),
+    keyHost: null,
+    byKit: { kit: kit.id, digest, madeAt: kit.made_at },
+  };
+  return storeOnce(hub, project, kit, { host: host.host_id, report: signed.report }, context);
+}
+
+/** Stores a report under the name that the host has in the kit. */
+async function storeOnce(
+  hub: Core,
+  project: Project,
+  kit: KitsTable,
+  { host: host_id, report }: { host: string; report: string },
+  context: ReportContext,
+): Promise<Taken> {
+  let value: unknown;
+  try {
+    value = parseJson(report, JSON_LIMITS);
+  } catch (error) {
+    return invalid((error as Error).message);
+  }
+  const named = { ...(value as object), host_id };
+  const { kind, slug } = project;
+  const isKnown = async (deploymentId: string, target: string): Promise<boolean> => {
+    const { holder } = kit;
+    const same = selectWhere(hub.database.kysely, "reports", { holder, target, deployment_id: deploymentId });
+    return (await same.select("id").executeTakeFirst()) !== undefined;
+  };
+  if (kind === "project") {
+    const parsed = safelyParsed(projectReport, named);
+    if (!parsed.success || parsed.data.project_id !== project.id || parsed.data.deployment_id === "")
+      return invalid("it is not a report of this project");
+    if (await isKnown(parsed.data.deployment_id, project.id)) return known(host_id);
+    await storeProjectReport(hub.reports, parsed.data, context);
+  } else {
+    const parsed = safelyParsed(deploymentReport, named);
+    if (!parsed.success || targetText(parsed.data) !== targetText({ kind, slug }))
+      return invalid(`it is not a report of this ${kind}`);
+    if (await isKnown(context.byKit!.digest, subjectOf({ kind, slug }))) return known(host_id);
+    await storeTargetReport(hub.reports, parsed.data, kit.holder, context);
+  }
+  return { state: "taken", host_id, code: null, message: null };
+}
+
+const known = (host_id: string): Taken => ({ state: "known", host_id, code: null, message: null });
