@@ -32,7 +32,7 @@ const floors = {
     ["tree"],
     ["signatures"],
     ["project", "zip", "statements", "trust", "sealed"],
-    ["delta"],
+    ["delta", "kits"],
   ],
   hub: [
     ["base"],

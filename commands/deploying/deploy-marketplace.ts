@@ -1,12 +1,12 @@
 import { Command, Option } from "clipanion";
-import { agent } from "../../lib/options/agent.ts";
-import { deployed, dryRun, marketplaceSource } from "../../lib/options/sources.ts";
+import { deployMarketplace } from "../../lib/options/kits.ts";
+import { deployed, dryRun } from "../../lib/options/sources.ts";
 import { withOptions } from "../shell/base.ts";
 import { showDeployment } from "../shell/output/deployment.ts";
 
 const { kind, version } = deployed;
 
-export class DeployMarketplace extends withOptions({ ...marketplaceSource, kind, version, ...dryRun, ...agent }) {
+export class DeployMarketplace extends withOptions({ kind, version, ...dryRun, ...deployMarketplace }) {
   static override paths = [["marketplace", "deploy"], ["deploy-marketplace"], ["deploy", "marketplace"]];
   static override usage = Command.Usage({
     category: "Deploying",
@@ -19,6 +19,9 @@ export class DeployMarketplace extends withOptions({ ...marketplaceSource, kind,
       Everyone who knows the signing secret can also make its signature. With \`--signer-public-key\`, or
       \`--trust-on-first-use\`, the version must carry the author's Ed25519 signature, too, which only the author can
       make.
+
+      With \`--from FOLDER\` the version comes on a stick that \`sealift kit make\` has made for this host, and no
+      hub is asked: it needs \`--host-key-file\` in place of the hub's URL and API key.
     `,
     examples: [
       [
@@ -33,6 +36,10 @@ export class DeployMarketplace extends withOptions({ ...marketplaceSource, kind,
         "Only what its author has signed",
         "$0 marketplace deploy tide-table --install-plan install.yaml --signer-public-key signer.pub",
       ],
+      [
+        "From a stick",
+        "SEALIFT_SIGNING_SECRET=… $0 marketplace deploy tide-table --from /media/stick --host-key-file host.key --install-plan install.yaml",
+      ],
       ["Look first", "$0 marketplace deploy tide-table --install-plan install.yaml --dry-run"],
     ],
   });
@@ -40,9 +47,11 @@ export class DeployMarketplace extends withOptions({ ...marketplaceSource, kind,
   slug = Option.String({ name: "SLUG", required: true });
 
   override async run(): Promise<number> {
-    const { marketplaceTarget } = await import("./deploy-targets.ts");
-    const { kind, version } = this.options;
-    const target = await marketplaceTarget(this.options, kind, this.slug, this.layers);
+    const { kind, version, from } = this.options;
+    const target =
+      from === undefined
+        ? await (await import("./deploy-targets.ts")).marketplaceTarget(this.options, kind, this.slug, this.layers)
+        : await (await import("./kit-target.ts")).marketplaceKitTarget(this.options, kind, this.slug, this.layers);
     if (this.options.dryRun) {
       const { showDeploymentPreview } = await import("../shell/output/preview.ts");
       return showDeploymentPreview(target.source(version), target.options, this.surroundings());

@@ -67,13 +67,12 @@ export async function marketplaceTarget(
   layers: readonly Layer[],
 ): Promise<DeployTarget> {
   const { marketplaceSource } = await import("../../lib/agent/sources/marketplace.ts");
-  const parsed = slugForm.safeParse(slug);
-  if (!parsed.success) throw usageError("usage", `SLUG ${parsed.error.issues[0]!.message}.`);
+  const checked = checkedSlug(slug);
   const connection = { ...hubConnection(options, MARKETPLACE_TIMEOUT_MS), ...hostOf(options) };
   const { signingSecret, installPlan, symlinks, allowVersionMismatch } = options;
   const trust = await signerTrust(options);
   const fetched = { signingSecret, trust, installPlan, symlinks, allowVersionMismatch };
-  const shared = { ...connection, kind, slug: parsed.data, ...fetched };
+  const shared = { ...connection, kind, slug: checked, ...fetched };
   return {
     connection,
     options: await deployOptions(options, layers),
@@ -87,7 +86,7 @@ export async function marketplaceTarget(
  * @param layers where they were given
  * @throws UsageError when a file that they name is not valid
  */
-async function deployOptions(options: Values<typeof agent>, layers: readonly Layer[]): Promise<DeployOptions> {
+export async function deployOptions(options: Values<typeof agent>, layers: readonly Layer[]): Promise<DeployOptions> {
   const { projectRoot, hostId, allowDowngrade, acceptRights, allowForeignRoot, templateEnv, pluginSecretKey } = options;
   const { keepReleases, keepReports, lockWaitMs, deadlineMs, durability, logInReports } = options;
   return {
@@ -112,7 +111,15 @@ const hostOf = ({ hostId, labels }: Pick<ProjectValues, "hostId" | "labels">) =>
   ...{ hostId, labels: Object.fromEntries(labels) },
 });
 
-function checkedVersion(version: string): string {
+/** Requires a slug. @throws UsageError `usage` */
+export function checkedSlug(slug: string): string {
+  const parsed = slugForm.safeParse(slug);
+  if (parsed.success) return parsed.data;
+  throw usageError("usage", `SLUG ${parsed.error.issues[0]!.message}.`);
+}
+
+/** Requires a version label or `latest`. @throws UsageError `usage` */
+export function checkedVersion(version: string): string {
   if (version === "latest" || versionLabel.safeParse(version).success) return version;
   throw usageError("usage", `--version ${JSON.stringify(version)} is not a version label.`);
 }

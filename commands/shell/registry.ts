@@ -43,6 +43,7 @@ import * as signers from "../hub/signers.ts";
 import * as versionDiff from "../hub/version-diff.ts";
 import * as versions from "../hub/versions.ts";
 import { joining } from "../joining/feature.ts";
+import { kits } from "../kits/feature.ts";
 import * as doctor from "../operating/doctor.ts";
 import * as health from "../operating/health.ts";
 import * as mirrorServe from "../operating/mirror-serve.ts";
@@ -102,7 +103,7 @@ const FILES: readonly object[] = [
 
 /** Features of the hub that have commands. */
 const FEATURES: readonly CommandFeature[] = [
-  ...[components, joining, publishers, quotas, rollouts, settings, staging, statements, trust, webhooks],
+  ...[components, joining, kits, publishers, quotas, rollouts, settings, staging, statements, trust, webhooks],
 ];
 
 const isCommand = (value: unknown): value is CommandClass =>

@@ -64,6 +64,10 @@ export interface Layout {
   reports(target: TargetName): string;
   /** Returns the folder of the marks of unsent reports. */
   outbox(target: TargetName): string;
+  /** Returns the record of the newest kit that the target has accepted. */
+  kit(target: TargetName): string;
+  /** Returns the folder of signed reports that travel back by a kit. */
+  kitReports(target: TargetName): string;
   trust(target: TargetName): string;
   /** Returns the folder of the versions of the trust root that the target follows. */
   roots(target: TargetName): string;
@@ -122,6 +126,8 @@ export function layoutOf(
     ahead: (target) => join(sealift, "ahead", target),
     reports: (target) => join(sealift, "reports", target),
     outbox: (target) => join(sealift, "outbox", target),
+    kit: (target) => join(sealift, "state", `${target}.kit.json`),
+    kitReports: (target) => join(sealift, "kits", target),
     trust: (target) => join(sealift, "trust", `${target}.pub`),
     roots: (target) => join(sealift, "trust", `${target}.roots`),
     shown: (text) =>

@@ -1,8 +1,10 @@
+import { hash } from "node:crypto";
 import { deploymentError } from "../../contract/errors.ts";
-import { targetOfName, targetText } from "../../contract/target.ts";
+import type { StatementRecord } from "../../contract/statements/statements.ts";
+import { type Target, targetOfName, targetText } from "../../contract/target.ts";
 import { forgetHeldPolicy, type HeldPolicy, readHeldPolicy, writeHeldPolicy } from "../../releases/held-policy.ts";
 import type { Evidence } from "../policy/evidence.ts";
-import type { Resolved, Source } from "../sources/source.ts";
+import type { BroughtStatements, Resolved, Source } from "../sources/source.ts";
 import type { Deployed, Run } from "./run.ts";
 
 /**
@@ -35,17 +37,18 @@ export function lookAgainAt(
  * @throws DeploymentError `policy_refused`
  */
 export async function requirePolicy(
-  run: Run<Deployed & Pick<Source, "connection">>,
+  run: Run<Deployed & Pick<Source, "connection" | "statements">>,
   { version, identity }: Pick<Resolved, "version" | "identity">,
 ): Promise<Evidence | undefined> {
   const { source, options, layout, emit, signal } = run;
   const { policy } = options;
   if (policy === undefined) return undefined;
-  if (source.connection === undefined) throw deploymentError("internal", "A source without a hub meets no policy.");
   const { checkPolicy, PolicyRefusal } = await import("../policy/require-policy.ts");
   const target = targetOfName(source.target);
-  const now = Date.now();
-  const found = await checkPolicy(policy, { target, version, hub: { ...source.connection, signal } }, now);
+  const brought = source.statements?.();
+  const now = Math.max(Date.now(), brought?.notBefore ?? 0);
+  const evidence = await evidenceOf(source, brought, { target, version, signal });
+  const found = await checkPolicy(policy, version, evidence, now);
   if (!(found instanceof PolicyRefusal)) {
     emit({ event: "verify.ok", check: "policy" });
     if (run.isTrial !== true) await forgetHeldPolicy(layout, source.target);
@@ -60,6 +63,31 @@ export async function requirePolicy(
   const held = { version, identity, message, again, at: new Date(now).toISOString() };
   if (run.isTrial !== true) await writeHeldPolicy(layout, source.target, held);
   throw policyError(message, { target: targetText(target), version });
+}
+
+/** Returns what the rules look at: what came with the version, or what its hub has of it. */
+async function evidenceOf(
+  { connection }: Pick<Source, "connection">,
+  brought: BroughtStatements | undefined,
+  { target, version, signal }: { target: Target; version: string; signal: AbortSignal },
+): Promise<Evidence | undefined> {
+  if (brought !== undefined) {
+    const { answer, provenance } = brought;
+    if (answer?.version !== version) return undefined;
+    return { ...answer, target, read: (statement) => broughtStatement(statement, provenance) };
+  }
+  if (connection === undefined) throw deploymentError("internal", "A source without a hub meets no policy.");
+  const { fetchEvidence } = await import("../policy/evidence.ts");
+  return fetchEvidence(target, version, { ...connection, signal });
+}
+
+/** Yields the bytes of a statement that came with the version, as far as they are those that its record names. */
+async function* broughtStatement(
+  { kind, sha256 }: StatementRecord,
+  provenance: Buffer | undefined,
+): AsyncGenerator<Buffer> {
+  if (kind !== "provenance" || provenance === undefined) return;
+  if (hash("sha256", provenance, "hex") === sha256) yield await Promise.resolve(provenance);
 }
 
 /** Returns the error of a version that a policy refuses. */

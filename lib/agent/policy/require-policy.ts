@@ -1,6 +1,4 @@
-import type { HubConnection } from "../../client/hub-connection.ts";
-import type { Target } from "../../contract/target.ts";
-import { type Evidence, fetchEvidence, noEvidence } from "./evidence.ts";
+import { type Evidence, noEvidence } from "./evidence.ts";
 import type { Policy } from "./policy-file.ts";
 import { verdicts } from "./rules.ts";
 
@@ -19,16 +17,17 @@ export class PolicyRefusal {
 /**
  * Checks whether a version meets a policy.
  *
+ * @param evidence facts and statements of the version; undefined where nobody has any
  * @param now milliseconds since 1970
  * @returns the facts that the rules have checked, or the refusal by the first rule that does not hold
  * @throws AuthenticationError, ArtifactError, and UsageError `config_invalid` for an unusable root
  */
 export async function checkPolicy(
   policy: Policy,
-  { target, version, hub }: { target: Target; version: string; hub: HubConnection },
+  version: string,
+  evidence: Evidence | undefined,
   now: number,
 ): Promise<Evidence | PolicyRefusal> {
-  const evidence = await fetchEvidence(target, version, hub);
   if (evidence === undefined) return new PolicyRefusal(noEvidence(version), undefined);
   for await (const { rule, holds, why, from } of verdicts(policy, evidence, now)) {
     if (!holds) return new PolicyRefusal(`${version} does not meet the rule ${rule} of ${policy.file}: ${why}.`, from);

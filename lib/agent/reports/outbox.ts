@@ -35,7 +35,7 @@ export async function sendReports(
       const report = await readJsonFile(reportPath(layout, target, name), localReport);
       if (report !== undefined) {
         try {
-          await source.report(report, within);
+          await source.report(report, within, layout);
         } catch (thrown) {
           const error = within.aborted && !isAbort(thrown) ? outOfTime(thrown) : asSealiftError(thrown);
           if (!isRefusal(error)) return warn(error, " The next run tries again.");

@@ -7,6 +7,7 @@ import { unzipOn } from "../../artifact/zip/unzip.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
 import { type AuthorHeaders, checkNamed, type InstallHeaders } from "../../client/install-headers.ts";
 import { MarketplaceClient } from "../../client/marketplace-client.ts";
+import type { RootOrigin } from "../../client/trust-roots.ts";
 import { tellWaits } from "../../client/wait-event.ts";
 import { artifactError, asSealiftError, usageError } from "../../contract/errors.ts";
 import type { InstallPlan } from "../../contract/files/install-plan.ts";
@@ -27,6 +28,9 @@ import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
 import { spool } from "./spool.ts";
 import type { AuthorCheck, SignatureCheck, SignerTrust, trustOf } from "./trust.ts";
 
+/** Origin of a plugin's or service's versions: surface A of a hub, or a kit. */
+export type ArchiveOrigin = Pick<MarketplaceClient, "detail" | "install" | "installHeaders">;
+
 export interface MarketplaceSourceOptions extends HubConnection {
   kind: MarketplaceKind;
   slug: string;
@@ -42,6 +46,8 @@ export interface MarketplaceSourceOptions extends HubConnection {
   symlinks: "refuse" | "skip";
   /** Whether a plugin's descriptor may state another version than the marketplace does. */
   allowVersionMismatch?: boolean;
+  /** Origin in place of the hub, which also has versions of the trust root: nothing else is asked then. */
+  origin?: ArchiveOrigin & { roots: RootOrigin };
 }
 
 /**
@@ -74,7 +80,7 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
     const { trust } = options;
     // Elliptic curve code, which most deployments of plugins do not need.
     if (trust === undefined || !("follow" in trust)) return trust;
-    return (await import("./trust.ts")).trustOf(trust, { kind, slug }, options)(...following);
+    return (await import("./trust.ts")).trustOf(trust, { kind, slug }, options, options.origin?.roots)(...following);
   };
 
   return {
@@ -100,7 +106,7 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
     async resolve(context): Promise<Resolved> {
       const { emit, signal, running } = context;
       const plan = await readPlan();
-      const detail = await clientFor(signal, tellWaits(emit)).detail(running);
+      const detail = await (options.origin ?? clientFor(signal, tellWaits(emit))).detail(running);
       const version = options.version === "latest" ? detail.latest_version : options.version;
       if (!version) {
         throw artifactError("no_version", `No version of ${kind} ${slug} is published yet.`, {
@@ -157,19 +163,27 @@ export function marketplaceReporter(
   const { kind, slug } = options;
   return {
     async report(report: LocalReport, signal: AbortSignal): Promise<void> {
-      const { status, started_at, completed_at, host_id, repo, error_message, code } = report;
-      const { running_version, running_signer, health, log, trust_root: root } = report;
-      const body: DeploymentReport = {
-        ...{ kind, slug, version: report.resolved_version ?? report.requested_version, status },
-        ...{ started_at, completed_at, host_id, repo, error_message, running_version, running_signer },
-        ...(code !== null && { code }),
-        ...(health !== undefined && { health }),
-        steps: stepsToReport(report.steps),
-        ...(log !== undefined && { log }),
-        ...(options.labels !== undefined && { labels: options.labels }),
-      };
-      await new MarketplaceClient(kind, slug, { ...options, signal }).report(body, root);
+      const body = marketplaceReportOf(report, options);
+      await new MarketplaceClient(kind, slug, { ...options, signal }).report(body, report.trust_root);
     },
+  };
+}
+
+/** Returns the report of a plugin's or service's deployment as it goes to the hub. */
+export function marketplaceReportOf(
+  report: LocalReport,
+  { kind, slug, labels }: Pick<MarketplaceSourceOptions, "kind" | "slug" | "labels">,
+): DeploymentReport {
+  const { status, started_at, completed_at, host_id, repo, error_message, code } = report;
+  const { running_version, running_signer, health, log } = report;
+  return {
+    ...{ kind, slug, version: report.resolved_version ?? report.requested_version, status },
+    ...{ started_at, completed_at, host_id, repo, error_message, running_version, running_signer },
+    ...(code !== null && { code }),
+    ...(health !== undefined && { health }),
+    steps: stepsToReport(report.steps),
+    ...(log !== undefined && { log }),
+    ...(labels !== undefined && { labels }),
   };
 }
 
@@ -201,7 +215,7 @@ async function fetchArchive(
   const { kind, slug } = options;
   const { staging, emit, signal, limits } = context;
   const archive = join(staging, "artifact.zip");
-  const client = new MarketplaceClient(kind, slug, { ...options, signal, ...tellWaits(emit) });
+  const client = options.origin ?? new MarketplaceClient(kind, slug, { ...options, signal, ...tellWaits(emit) });
   // Starts while the archive arrives.
   await using thread = new ArtifactThread();
   const take = async ({ named, hmac: expected, author: given, repo, size }: InstallHeaders, body: Readable) => {
@@ -274,7 +288,7 @@ async function fetchArchive(
  * @returns undefined where there is none, or where it is unusable: an event says why
  */
 async function takeAhead<T>(
-  client: MarketplaceClient,
+  client: ArchiveOrigin,
   version: string,
   take: (headers: InstallHeaders, body: Readable) => Promise<T>,
   { layout, target, emit, signal, staging }: FetchContext,

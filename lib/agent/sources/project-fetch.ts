@@ -14,9 +14,12 @@ import type { FetchContext } from "./source.ts";
 /** Maximum size of a sealed artifact, in bytes. */
 export const MAX_SEALED_BYTES = MAX_PLAINTEXT_BYTES + NONCE_BYTES + TAG_BYTES;
 
-/** Version located at surface B, and the client with the session that located it. */
+/** Origin of a project's versions: surface B of a hub, or a kit. */
+export type ProjectOrigin = Pick<DeployClient, "authenticate" | "latestVersion" | "locate" | "authorize" | "download">;
+
+/** Located version, and the origin that located it. */
 export interface Located {
-  client: DeployClient;
+  client: ProjectOrigin;
   version: string;
   location: HubLocation;
 }

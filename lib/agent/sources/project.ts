@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { DeployClient } from "../../client/deploy-client.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
+import type { RootOrigin } from "../../client/trust-roots.ts";
 import { tellWaits } from "../../client/wait-event.ts";
 import { artifactError } from "../../contract/errors.ts";
 import { APPLICATION_FILE, APPLICATIONS_FOLDER, applicationsOf } from "../../contract/files/application-names.ts";
@@ -14,7 +15,14 @@ import { readTextFile } from "../../support/files.ts";
 import type { Reporter } from "../base/reporter.ts";
 import { RunMirrors } from "./mirrors.ts";
 import type { PinnedPluginOptions } from "./pinned-plugins.ts";
-import { deltaOf, fetchTree, loadPlanParser, type Located, MAX_SEALED_BYTES } from "./project-fetch.ts";
+import {
+  deltaOf,
+  fetchTree,
+  loadPlanParser,
+  type Located,
+  MAX_SEALED_BYTES,
+  type ProjectOrigin,
+} from "./project-fetch.ts";
 import { rememberProven } from "./proven-secret.ts";
 import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
 import { signatureCheck, signersDigest, type SignerTrust, trustedSigner, trustOf } from "./trust.ts";
@@ -28,6 +36,8 @@ export interface ProjectSourceOptions extends HubConnection {
   delta?: boolean;
   /** Secrets for plugins that the manifest fetches from elsewhere. */
   sources?: Pick<PinnedPluginOptions, "signingSecret" | "gitTokens">;
+  /** Origin in place of the hub, which also has versions of the trust root: nothing else is asked then. */
+  origin?: ProjectOrigin & { roots: RootOrigin };
 }
 
 /**
@@ -40,7 +50,7 @@ export function projectSource(options: ProjectSourceOptions): Source {
     new DeployClient(projectId, { ...options, signal, ...more });
 
   const target = targetName({ kind: "project", slug: projectId });
-  const trustFor = trustOf(options.trust, { kind: "project", slug: projectId }, options);
+  const trustFor = trustOf(options.trust, { kind: "project", slug: projectId }, options, options.origin?.roots);
 
   return {
     kind: "project",
@@ -56,7 +66,7 @@ export function projectSource(options: ProjectSourceOptions): Source {
 
     async resolve(context): Promise<Resolved> {
       const { emit, signal, running } = context;
-      const client = clientFor(signal, tellWaits(emit));
+      const client = options.origin ?? clientFor(signal, tellWaits(emit));
       await client.authenticate();
       emit({ event: "auth.ok" });
       const version = options.version === "latest" ? await client.latestVersion(running) : options.version;
@@ -106,29 +116,37 @@ export function projectReporter(options: HubConnection & { projectId: string }):
   const { projectId } = options;
   return {
     async report(report: LocalReport, signal: AbortSignal): Promise<void> {
-      const body: ProjectReport = {
-        project_id: projectId,
-        deployment_id: report.deployment_id,
-        // Surface B knows two states: a rolled-back deployment reports `failed`, and a field beside it says so.
-        status: report.status === "success" ? "success" : "failed",
-        version: report.resolved_version ?? report.requested_version,
-        started_at: report.started_at,
-        completed_at: report.completed_at,
-        plugins: report.plugins,
-        host_id: report.host_id,
-        error_message: report.error_message,
-        ...(report.code !== null && { code: report.code }),
-        rolled_back: report.status === "rolled_back",
-        running_version: report.running_version,
-        running_signer: report.running_signer,
-        ...(report.health !== undefined && { health: report.health }),
-        steps: stepsToReport(report.steps),
-        ...(report.log !== undefined && { log: report.log }),
-        ...(report.applications !== undefined && { applications: report.applications }),
-        ...(options.labels !== undefined && { labels: options.labels }),
-      };
+      const body = projectReportOf(report, options);
       await new DeployClient(projectId, { ...options, signal }).report(body, report.trust_root);
     },
+  };
+}
+
+/** Returns the report of a project's deployment as it goes to the hub. */
+export function projectReportOf(
+  report: LocalReport,
+  { projectId, labels }: Pick<HubConnection, "labels"> & { projectId: string },
+): ProjectReport {
+  return {
+    project_id: projectId,
+    deployment_id: report.deployment_id,
+    // Surface B knows two states: a rolled-back deployment reports `failed`, and a field beside it says so.
+    status: report.status === "success" ? "success" : "failed",
+    version: report.resolved_version ?? report.requested_version,
+    started_at: report.started_at,
+    completed_at: report.completed_at,
+    plugins: report.plugins,
+    host_id: report.host_id,
+    error_message: report.error_message,
+    ...(report.code !== null && { code: report.code }),
+    rolled_back: report.status === "rolled_back",
+    running_version: report.running_version,
+    running_signer: report.running_signer,
+    ...(report.health !== undefined && { health: report.health }),
+    steps: stepsToReport(report.steps),
+    ...(report.log !== undefined && { log: report.log }),
+    ...(report.applications !== undefined && { applications: report.applications }),
+    ...(labels !== undefined && { labels }),
   };
 }
 
@@ -155,6 +173,10 @@ async function fetchArtifact(options: ProjectSourceOptions, located: Located, co
   );
   const { signingSecret } = options.sources ?? {};
   if ([...manifest.plugins, ...manifest.extensions].some(({ source }) => source !== null)) {
+    if (options.origin !== undefined)
+      throw artifactError("kit_incomplete", `${version} names plugins that are fetched from elsewhere.`, {
+        hint: "Nothing was installed. A kit brings what a version embeds: publish one that embeds its plugins.",
+      });
     // Loaded only for projects that do not embed all of their plugins.
     const { fetchPinnedPlugins } = await import("./pinned-plugins.ts");
     const { sources = { gitTokens: new Map() } } = options;

@@ -3,6 +3,7 @@ import type { TreeListing } from "../../artifact/tree/tree-listing.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
 import type { Deprecation } from "../../contract/facts/version.ts";
 import type { InstallPlan } from "../../contract/files/install-plan.ts";
+import type { StatementsAnswer } from "../../contract/statements/statements.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import type { TargetName } from "../../contract/target.ts";
 import type { FetchedAhead } from "../../releases/ahead.ts";
@@ -76,6 +77,16 @@ export interface ResolveContext extends Pick<FetchContext, "layout" | "emit" | "
   isTrial?: boolean | undefined;
 }
 
+/** Statements about a version that came with it. */
+export interface BroughtStatements {
+  /** Facts and statements as the hub had them; null for a hub without statements. */
+  answer: StatementsAnswer | null;
+  /** Bytes of the provenance; undefined for none. */
+  provenance: Buffer | undefined;
+  /** Time before which it cannot be now, in milliseconds since 1970: the host's clock may be slow. */
+  notBefore: number;
+}
+
 /** Origin of a deployment: surface A or surface B. The pipeline behind both is the same. */
 export interface Source extends Reporter {
   kind: LocalReport["kind"];
@@ -84,6 +95,8 @@ export interface Source extends Reporter {
   requestedVersion: string;
   /** Hub that has further facts of a version; undefined for a source without one. */
   connection?: HubConnection | undefined;
+  /** Returns the statements that came with the resolved version, in place of a connection. */
+  statements?(): BroughtStatements;
   /** Signers that this host accepts; undefined where no signature is required. */
   trust?: SignerTrust | undefined;
   /** Rejects what can be rejected before any request. */

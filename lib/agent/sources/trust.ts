@@ -6,7 +6,7 @@ import { parsePublicKey } from "../../artifact/signatures/key-files.ts";
 import type { TrustRoot } from "../../artifact/trust/root.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
 import type { AuthorHeaders } from "../../client/install-headers.ts";
-import { hubRoots, mirroredRoots, webRoots } from "../../client/trust-roots.ts";
+import { hubRoots, mirroredRoots, type RootOrigin, webRoots } from "../../client/trust-roots.ts";
 import { artifactError } from "../../contract/errors.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { authorSignature } from "../../contract/surfaces/marketplace.ts";
@@ -51,9 +51,10 @@ async function knownTrust(layout: Layout, target: TargetName, trust: SignerTrust
  * from then on.
  *
  * @param hub that names the target's signers
+ * @param brought versions of the root that came with a kit: then no hub and no other place is asked
  */
 export const trustOf =
-  (trust: SignerTrust, target: Target, hub: HubConnection) =>
+  (trust: SignerTrust, target: Target, hub: HubConnection, brought?: RootOrigin) =>
   async (
     { layout, emit, signal, isTrial = false }: ResolveContext,
     named: number | undefined,
@@ -61,12 +62,13 @@ export const trustOf =
   ): Promise<KnownTrust> => {
     if (!("follow" in trust)) return trust;
     const connection = { ...hub, signal };
-    const others = asksOthers
-      ? [
-          ...trust.follow.sources.map((url) => webRoots(url, connection)),
-          ...(hub.mirrors ?? []).map((url) => mirroredRoots(url, connection)),
-        ]
-      : [];
+    const others =
+      asksOthers && brought === undefined
+        ? [
+            ...trust.follow.sources.map((url) => webRoots(url, connection)),
+            ...(hub.mirrors ?? []).map((url) => mirroredRoots(url, connection)),
+          ]
+        : [];
     const root = await followRoot(trust.follow, {
       ...{
         layout,
@@ -74,7 +76,7 @@ export const trustOf =
         emit,
         named,
         keeps: !isTrial,
-        hub: hubRoots(target, connection),
+        hub: brought ?? hubRoots(target, connection),
         others,
       },
     });

@@ -1,9 +1,15 @@
 import { createCipheriv, createDecipheriv, type DecipherGCM, randomBytes } from "node:crypto";
 import { artifactError, usageError } from "../../contract/errors.ts";
 import { DEK_BYTES, MAX_PLAINTEXT_BYTES, NONCE_BYTES, TAG_BYTES } from "../limits.ts";
-import type { Ed25519Verifier } from "../signatures/ed25519.ts";
 
 const ALGORITHM = "aes-256-gcm";
+
+/** Check of bytes as they pass, such as that of a signature. */
+export interface PassingCheck {
+  update(chunk: Uint8Array): unknown;
+  /** Returns whether the bytes are those that they should be. */
+  verify(): boolean;
+}
 
 /** Makes a data encryption key: 32 random bytes, for one artifact. */
 export const newDek = (): Buffer => randomBytes(DEK_BYTES);
@@ -46,11 +52,11 @@ export async function* sealed(
  */
 export class OpeningCipher {
   readonly #dek: Uint8Array;
-  readonly #verifier: Ed25519Verifier;
+  readonly #verifier: PassingCheck;
   #decipher: DecipherGCM | undefined;
   #held: Buffer = Buffer.alloc(0);
 
-  constructor(dek: Uint8Array, verifier: Ed25519Verifier) {
+  constructor(dek: Uint8Array, verifier: PassingCheck) {
     this.#dek = dek;
     this.#verifier = verifier;
   }

@@ -1,0 +1,47 @@
+import type { KitRecord } from "../../lib/contract/kits/records.ts";
+import { kitEnd, kitList } from "../../lib/options/kits.ts";
+import { managed } from "../hub/managed.ts";
+import { showList } from "../shell/output/listing.ts";
+import { resource } from "../shell/resource.ts";
+
+async function kitsOf(options: Parameters<typeof managed>[0], target: string) {
+  const [{ hub, idOf }, { KitsClient }] = await Promise.all([managed(options), import("../../lib/client/kits.ts")]);
+  return { id: await idOf(target), client: new KitsClient(hub) };
+}
+
+const stateOf = ({ ended_at: ended, ends_at: end }: KitRecord): string =>
+  ended !== null ? `ended by hand ${ended}` : Date.parse(end) <= Date.now() ? `ended ${end}` : `until ${end}`;
+
+export const KitList = resource("kit", ["TARGET"], kitsOf)("list", kitList, {
+  description: "List the kits of a project, plugin or service",
+  examples: [["Which are still taken", "$0 kit list project:prj_… --live"]],
+  listed: () => ["id", "version", "made_at", "ends_at", "ended_at", "made_by", "digest", "hosts"],
+  run: ({ id, client }, shell) => {
+    const { ofHost, live } = shell.options;
+    return showList(shell, {
+      event: "kit",
+      rows: client.list(id, { live, ...(ofHost !== undefined && { host_id: ofHost }) }),
+      columns: {
+        KIT: (kit: KitRecord) => kit.id,
+        VERSION: (kit: KitRecord) => kit.version,
+        STATE: stateOf,
+        HOSTS: (kit: KitRecord) => kit.hosts.map(({ host_id: host }) => host).join(", "),
+      },
+      none: "There is no kit.",
+    });
+  },
+});
+
+export const KitEnd = resource("kit", ["TARGET", "KIT"], kitsOf)("end", kitEnd, {
+  description: "End a kit at the hub",
+  details: `
+    Takes the kit off the list of live ones. A stick that is out there is not reached: hosts take it until its own end,
+    and until they have accepted a newer one.
+  `,
+  examples: [["A stick was lost", "$0 kit end project:prj_… kit_…"]],
+  async run({ id, client }, { note, done }, [, kit]) {
+    await client.end(id, kit);
+    note("Ended at the hub. A stick that is under way is not reached: hosts take it until its own end.");
+    return done({ kit });
+  },
+});

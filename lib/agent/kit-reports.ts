@@ -1,0 +1,59 @@
+import { join } from "node:path";
+import type { HostKey } from "../artifact/sealed/host-key.ts";
+import { deploymentError } from "../contract/errors.ts";
+import type { Labels } from "../contract/labels.ts";
+import type { LocalReport } from "../contract/surfaces/reports.ts";
+import { isTargetName, type Target, targetOfName } from "../contract/target.ts";
+import { keptKitReports, readAcceptedKit } from "../releases/kits.ts";
+import type { Layout } from "../releases/layout.ts";
+import { namesIn, readFault } from "../support/files.ts";
+import type { Emit } from "./base/events.ts";
+import { sendReports } from "./reports/outbox.ts";
+import { carryReport, kitReporter } from "./sources/kits/reporter.ts";
+import { marketplaceReportOf } from "./sources/marketplace.ts";
+import { projectReportOf } from "./sources/project.ts";
+
+/** Returns a report as a host with network sends it. */
+const wireReportOf = (report: LocalReport, { kind, slug }: Target, labels: Labels): object =>
+  kind === "project"
+    ? projectReportOf(report, { projectId: slug, labels })
+    : marketplaceReportOf(report, { kind, slug, labels });
+
+/** Circumstances of a collection. */
+interface Collecting {
+  key: HostKey;
+  labels: Labels;
+  signal: AbortSignal;
+  warn: (message: string) => void;
+}
+
+/**
+ * Signs the unsent reports of all targets that take kits, and copies those that wait to a stick.
+ *
+ * @returns how many were written, and how many were there already
+ * @throws DeploymentError `kit_unwritable`
+ */
+export async function collectReports(
+  layout: Layout,
+  folder: string,
+  { key, labels, signal, warn }: Collecting,
+): Promise<{ written: number; known: number }> {
+  const counts = { written: 0, known: 0 };
+  for (const name of await namesIn(join(layout.sealift, "reports"))) {
+    if (!isTargetName(name) || (await readAcceptedKit(layout, name)) === undefined) continue;
+    const target = targetOfName(name);
+    const wireReport = (report: LocalReport): object => wireReportOf(report, target, labels);
+    const reporter = kitReporter({ key, target, folder: undefined, openedKit: () => undefined, wireReport });
+    const emit: Emit = (event) => {
+      if (event.event === "warning") warn(event.message);
+    };
+    await sendReports(layout, { ...reporter, target: name }, { emit, signal });
+    for await (const report of keptKitReports(layout, name)) {
+      const isWritten = await carryReport(folder, report.name, report.text).catch((error: unknown) => {
+        throw deploymentError("kit_unwritable", `${folder} takes no report: ${readFault(error)}.`, { cause: error });
+      });
+      counts[isWritten ? "written" : "known"]++;
+    }
+  }
+  return counts;
+}

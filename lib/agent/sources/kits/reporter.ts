@@ -1,0 +1,73 @@
+import { constants } from "node:fs";
+import { lstat, mkdir, open, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { entryCalled, readRegular } from "../../../artifact/kits/kit-folder.ts";
+import type { HostKey } from "../../../artifact/sealed/host-key.ts";
+import { parseKitReport, signKitReport } from "../../../artifact/sealed/kit.ts";
+import { deploymentError } from "../../../contract/errors.ts";
+import { KIT_REPORTS_FOLDER, MAX_KIT_REPORT_BYTES } from "../../../contract/kits/limits.ts";
+import type { LocalReport } from "../../../contract/surfaces/reports.ts";
+import { type Target, targetName, targetText } from "../../../contract/target.ts";
+import { rootMarkText } from "../../../contract/trust/marks.ts";
+import { keepKitReport, readAcceptedKit } from "../../../releases/kits.ts";
+import type { Reporter } from "../../base/reporter.ts";
+
+/** Parts of a reporter whose reports are carried. */
+interface KitReporterOptions {
+  key: HostKey;
+  target: Target;
+  /** Folder of a kit that takes reports along, where it can be written; undefined for none. */
+  folder: string | undefined;
+  /** Returns the id of the kit of this run, once it was opened for this host. */
+  openedKit: () => string | undefined;
+  /** Returns a report as a host with network sends it. */
+  wireReport: (report: LocalReport) => object;
+}
+
+/**
+ * Returns a reporter that signs reports with the host's key, keeps them in the project root, and writes them to the
+ * stick as well, if that can be written.
+ */
+export function kitReporter({ key, target, folder, openedKit, wireReport }: KitReporterOptions): Reporter {
+  return {
+    async report(report, _signal, layout) {
+      const kit = openedKit() ?? (await readAcceptedKit(layout, targetName(target)))?.kit;
+      if (kit === undefined)
+        throw deploymentError("kit_unknown", "No kit for this host was opened, under which it could report.", {
+          hint: "The next run with a kit signs the report.",
+        });
+      const { host_id, trust_root: root } = report;
+      const facts = { kit, target: targetText(target), host_id, report: JSON.stringify(wireReport(report)) };
+      const text = signKitReport({ ...facts, root: root === undefined ? null : rootMarkText(root) }, key);
+      const name = await keepKitReport(layout, targetName(target), text, parseKitReport(text).digest);
+      // The stick may be read-only, full or gone: `sealift kit collect` takes the report along later.
+      if (folder !== undefined) await carryReport(folder, name, text).catch(() => undefined);
+    },
+  };
+}
+
+/**
+ * Writes a signed report to a kit, unless it is there.
+ *
+ * @returns whether it was written
+ * @throws Error where the stick cannot be written
+ */
+export async function carryReport(folder: string, name: string, text: string): Promise<boolean> {
+  const reports = join(folder, (await entryCalled(folder, KIT_REPORTS_FOLDER)) ?? KIT_REPORTS_FOLDER);
+  await mkdir(reports).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EEXIST") throw error;
+  });
+  if (!(await lstat(reports)).isDirectory()) throw new Error(`${reports} is not a folder`);
+  const known = await entryCalled(reports, name);
+  if (known !== undefined) {
+    // A stick that was pulled out may have a part of it.
+    const kept = await readRegular(join(reports, known), 2 * MAX_KIT_REPORT_BYTES).catch(() => undefined);
+    if (kept?.trim() === text) return false;
+    await rm(join(reports, known));
+  }
+  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+  await using file = await open(join(reports, name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o644);
+  await file.writeFile(`${text}\n`);
+  await file.sync();
+  return true;
+}

@@ -1,0 +1,95 @@
+import { type Target, targetName } from "../../../contract/target.ts";
+import { acceptKit } from "../../../releases/kits.ts";
+import { marketplaceReportOf, marketplaceSource, type MarketplaceSourceOptions } from "../marketplace.ts";
+import { projectReportOf, projectSource, type ProjectSourceOptions } from "../project.ts";
+import type { Fetched, Source } from "../source.ts";
+import { type HostKit, type KitChoice, openHostKit, versionIn } from "./host-kit.ts";
+import { archiveOrigin, projectOrigin } from "./origins.ts";
+import { kitReporter } from "./reporter.ts";
+
+/** Hub in the options of a source that asks none. */
+const NO_HUB = { hubUrl: "", apiKey: "", timeoutMs: 0 };
+
+/** Returns a source of a project's version that came on a stick. It opens no socket. */
+export function projectKitSource(
+  options: Omit<ProjectSourceOptions, "deploymentCredential" | "hubUrl" | "apiKey" | "timeoutMs" | "origin">,
+  choice: KitChoice,
+): Source {
+  const target: Target = { kind: "project", slug: options.projectId };
+  const all = { ...options, ...NO_HUB, deploymentCredential: "" };
+  return kitSource(choice, target, {
+    base: projectSource(all),
+    sourceOf: (kit) => projectSource({ ...all, origin: projectOrigin(kit) }),
+    report: (report) => projectReportOf(report, options),
+  });
+}
+
+/** Returns a source of a plugin's or service's version that came on a stick. It opens no socket. */
+export function marketplaceKitSource(
+  options: Omit<MarketplaceSourceOptions, "hubUrl" | "apiKey" | "timeoutMs" | "origin">,
+  choice: KitChoice,
+): Source {
+  const { kind, slug } = options;
+  const all = { ...options, ...NO_HUB };
+  return kitSource(
+    choice,
+    { kind, slug },
+    {
+      base: marketplaceSource(all),
+      sourceOf: (kit) => marketplaceSource({ ...all, origin: archiveOrigin(kit) }),
+      report: (report) => marketplaceReportOf(report, options),
+    },
+  );
+}
+
+interface KitParts {
+  /** Source as it is without a kit, of which whatever asks a hub is left out. */
+  base: Source;
+  sourceOf: (kit: HostKit) => Source;
+  report: Parameters<typeof kitReporter>[0]["wireReport"];
+}
+
+function kitSource(choice: KitChoice, target: Target, { base, sourceOf, report }: KitParts): Source {
+  let opened: HostKit | undefined;
+  const { kind, slug, requestedVersion, trust, precheck, acceptedSigners } = base;
+  return {
+    ...{ kind, slug, target: base.target, requestedVersion },
+    ...(trust !== undefined && { trust }),
+    ...(precheck !== undefined && { precheck }),
+    ...(acceptedSigners !== undefined && { acceptedSigners }),
+    statements() {
+      const { facts = null, provenance = null } = opened?.text ?? {};
+      return {
+        answer: facts,
+        provenance: provenance === null ? undefined : Buffer.from(provenance, "base64"),
+        notBefore: opened?.notBefore ?? 0,
+      };
+    },
+    async resolve(context) {
+      const kit = await openHostKit(choice, target, context);
+      opened = kit;
+      versionIn(kit.text, requestedVersion);
+      const resolved = await sourceOf(kit).resolve(context);
+      return {
+        ...resolved,
+        async fetch(fetching): Promise<Fetched> {
+          const fetched = await resolved.fetch(fetching);
+          return {
+            ...fetched,
+            async remember() {
+              await fetched.remember?.();
+              await acceptKit(fetching.layout, targetName(target), { kit: kit.text.id, made_at: kit.text.made_at });
+            },
+          };
+        },
+      };
+    },
+    ...kitReporter({
+      key: choice.key,
+      target,
+      folder: choice.folder,
+      openedKit: () => opened?.text.id,
+      wireReport: report,
+    }),
+  };
+}

@@ -1,0 +1,122 @@
+import { createHash } from "node:crypto";
+import { constants } from "node:fs";
+import { type FileHandle, open, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { artifactError, type SealiftError } from "../../contract/errors.ts";
+import { KIT_BYTES_FILE, KIT_FILE, MAX_KIT_BYTES } from "../../contract/kits/limits.ts";
+import type { KitText } from "../../contract/kits/texts.ts";
+import { readFault } from "../../support/files.ts";
+import { readKitText } from "../sealed/kit.ts";
+
+/** Largest piece that is read at once, in bytes. */
+const PIECE_BYTES = 256 * 1024;
+
+/** A kit on a stick, of which `kit.json` was read. */
+export interface KitFolder {
+  folder: string;
+  text: KitText;
+  /** Size of `artifact.bin`, in bytes. */
+  size: number;
+  /**
+   * Streams `artifact.bin`, and compares it with the digest of the kit.
+   *
+   * @throws ArtifactError `kit_changed`; `kit_unreadable` for a stick that was pulled out
+   */
+  bytes(): AsyncGenerator<Buffer>;
+}
+
+/** Returns the error of a kit whose files cannot be read. */
+export const unreadableKit = (why: string, cause?: unknown): SealiftError =>
+  artifactError("kit_unreadable", `The kit cannot be read: ${why}.`, {
+    ...(cause !== undefined && { cause }),
+    hint: "Nothing was changed. Is the stick there? A kit is a folder with kit.json and artifact.bin.",
+  });
+
+/**
+ * Returns the entry of a folder with a name, whose case does not count: FAT may give it in other letters.
+ *
+ * @returns undefined for none
+ * @throws ArtifactError `kit_unreadable` for two of them, and for a folder that cannot be read
+ */
+export async function entryCalled(folder: string, name: string): Promise<string | undefined> {
+  const names = await readdir(folder).catch((error: unknown) => {
+    throw unreadableKit(`${folder}: ${readFault(error)}`, error);
+  });
+  const [found, ...others] = names.filter((each) => each.toLowerCase() === name);
+  if (others.length > 0) throw unreadableKit(`${folder} has both ${found} and ${others.join(", ")}`);
+  return found;
+}
+
+/**
+ * Opens a regular file. A link is not followed, and a device or pipe is not waited for.
+ *
+ * @throws ArtifactError `kit_unreadable`
+ */
+export async function openRegular(path: string): Promise<FileHandle> {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch((error: unknown) => {
+    const { code } = error as NodeJS.ErrnoException;
+    throw unreadableKit(`${path}: ${code === "ELOOP" ? "it is a link" : readFault(error)}`, error);
+  });
+  const stats = await file.stat();
+  if (stats.isFile()) return file;
+  await file.close();
+  throw unreadableKit(`${path} is not a regular file`);
+}
+
+/** Reads a regular file of at most so many bytes. @throws ArtifactError `kit_unreadable` */
+export async function readRegular(path: string, maxBytes: number): Promise<string> {
+  await using file = await openRegular(path);
+  const bytes = Buffer.allocUnsafe(Math.min((await file.stat()).size, maxBytes) + 1);
+  let length = 0;
+  while (length < bytes.length) {
+    const { bytesRead } = await file.read(bytes, length, bytes.length - length).catch((error: unknown) => {
+      throw unreadableKit(`${path}: ${readFault(error)}`, error);
+    });
+    if (bytesRead === 0) break;
+    length += bytesRead;
+  }
+  if (length > maxBytes) throw unreadableKit(`${path} has more than ${maxBytes} bytes`);
+  if (length === bytes.length) throw unreadableKit(`${path} grew while it was read`);
+  const text = bytes.subarray(0, length);
+  if (!Buffer.from(text.toString("utf8")).equals(text)) throw unreadableKit(`${path} is not UTF-8`);
+  return text.toString("utf8");
+}
+
+/** Opens a kit. Anything more in its folder is ignored. @throws ArtifactError `kit_unreadable` */
+export async function openKitFolder(folder: string): Promise<KitFolder> {
+  const pathOf = async (name: string): Promise<string> => {
+    const entry = await entryCalled(folder, name);
+    if (entry === undefined) throw unreadableKit(`${folder} has no ${name}`);
+    return join(folder, entry);
+  };
+  const text = readKitText(await readRegular(await pathOf(KIT_FILE), MAX_KIT_BYTES));
+  const path = await pathOf(KIT_BYTES_FILE);
+  await using file = await openRegular(path);
+  const { size } = await file.stat();
+  return { folder, text, size, bytes: () => kitBytes(path, text.digest) };
+}
+
+async function* kitBytes(path: string, digest: string): AsyncGenerator<Buffer> {
+  await using file = await openRegular(path);
+  const hash = createHash("sha256");
+  const stream = file.createReadStream({ start: 0, highWaterMark: PIECE_BYTES, autoClose: false });
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      hash.update(chunk);
+      yield chunk;
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).syscall !== "read") throw error;
+    throw unreadableKit(`${path}: ${readFault(error)}`, error);
+  }
+  if (hash.digest("hex") !== digest)
+    throw changedKit(`${KIT_BYTES_FILE} is not the file of which kit.json has the digest`);
+}
+
+/** Returns the error of a kit whose files do not belong together. */
+export const changedKit = (why: string, cause?: unknown): SealiftError =>
+  artifactError("kit_changed", `The kit was changed: ${why}.`, {
+    ...(cause !== undefined && { cause }),
+    hint: "Nothing was installed. Copy the kit again, or have another one made with `sealift kit make`.",
+  });

@@ -1,0 +1,163 @@
+import { createHash } from "node:crypto";
+import { MAX_PLAINTEXT_BYTES, NONCE_BYTES, TAG_BYTES } from "../../artifact/limits.ts";
+import { newDek, sealed } from "../../artifact/project/cipher.ts";
+import { readKitText } from "../../artifact/sealed/kit.ts";
+import { DeployClient } from "../../client/deploy-client.ts";
+import type { HubConnection } from "../../client/hub-connection.ts";
+import { KitsClient } from "../../client/kits.ts";
+import { MarketplaceClient } from "../../client/marketplace-client.ts";
+import { StatementsClient } from "../../client/statements.ts";
+import { hubRoots } from "../../client/trust-roots.ts";
+import { artifactError, SealiftError } from "../../contract/errors.ts";
+import { KIT_BYTES_FILE, KIT_FILE, MAX_KIT_ROOTS } from "../../contract/kits/limits.ts";
+import type { KitHost, MadeKit } from "../../contract/kits/records.ts";
+import { kitProject, type KitText } from "../../contract/kits/texts.ts";
+import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
+import { type Target, targetText } from "../../contract/target.ts";
+import { prepareStick, removeNew, writeNew } from "./stick.ts";
+
+/** Kit to make. */
+export interface KitOrder {
+  hub: HubConnection;
+  target: Target;
+  /** Version label, or `latest`. */
+  version: string;
+  hosts: readonly KitHost[];
+  /** Time after which hosts refuse it, in seconds. */
+  lastsS: number;
+  /** Folder of the kit, new or empty. */
+  folder: string;
+  /** Credential that authorizes deployments of a project. */
+  deploymentCredential: string | undefined;
+  signal: AbortSignal;
+  /** Called with the bytes received so far and the total, if the hub states it. */
+  onReceived?: (bytes: number, total: number | undefined) => void;
+}
+
+type Packed = Pick<KitText, "version" | "project" | "archive"> & { made: MadeKit; rootVersion: number | undefined };
+
+/**
+ * Makes a kit: the sealed bytes of a version, everything that a hub says of it, and its key, which the hub seals to
+ * each host. `kit.json` comes last: without it there is no kit.
+ *
+ * @throws UsageError, AuthenticationError, ArtifactError, DeploymentError
+ */
+export async function makeKit(order: KitOrder): Promise<KitText> {
+  const { target, folder, signal } = order;
+  const hub = { ...order.hub, signal };
+  await prepareStick(folder);
+  try {
+    const { kind, slug } = target;
+    const packed = await (kind === "project" ? packProject(order, hub, slug) : packArchive(order, hub, { kind, slug }));
+    const { made, version, project, archive, rootVersion } = packed;
+    const { id, hub: url, digest, made_at, ends_at, hosts } = made;
+    const text: KitText = {
+      ...{ t: "sealift-kit", v: 1, id, hub: url, target: targetText(target), version, digest, made_at, ends_at },
+      ...(project !== undefined && { project }),
+      ...(archive !== undefined && { archive }),
+      ...{ roots: await rootsOf(target, hub, rootVersion), ...(await statementsOf(target, version, hub)), hosts },
+    };
+    const json = JSON.stringify(text);
+    await writeNew(folder, KIT_FILE, [Buffer.from(`${json}\n`)]);
+    return readKitText(json);
+  } catch (error) {
+    await removeNew(folder, KIT_BYTES_FILE);
+    throw error;
+  }
+}
+
+async function packProject(order: KitOrder, hub: HubConnection, projectId: string): Promise<Packed> {
+  const { hosts, lastsS, folder, onReceived, deploymentCredential } = order;
+  const client = new DeployClient(projectId, hub);
+  await client.authenticate();
+  const version = order.version === "latest" ? await client.latestVersion() : order.version;
+  const location = await client.locate(version);
+  const { size_bytes: expectedBytes, root_version: rootVersion } = location;
+  const limits = { maxBytes: MAX_PLAINTEXT_BYTES + NONCE_BYTES + TAG_BYTES, expectedBytes };
+  const bytes = client.download(version, location, { ...limits, ...(onReceived && { onReceived }) });
+  const { size, sha256 } = await writeNew(folder, KIT_BYTES_FILE, bytes);
+  const request = { version, hosts: [...hosts], lasts_s: lastsS, deployment_credential: deploymentCredential! };
+  const made = await new KitsClient(hub).makeOfProject(projectId, request);
+  if (made.digest !== sha256)
+    throw artifactError("artifact_changed", `The bytes of ${version} are not those of which the hub has the digest.`, {
+      hint: "Have the kit made again; if it stays so, ask the hub's operator.",
+    });
+  const facts = Object.fromEntries(
+    Object.entries({ ...location, size_bytes: size }).filter(([name]) => name in kitProject.shape),
+  );
+  return { version, rootVersion, made, project: kitProject.parse(facts) };
+}
+
+async function packArchive(
+  order: KitOrder,
+  hub: HubConnection,
+  target: { kind: MarketplaceKind; slug: string },
+): Promise<Packed> {
+  const { hosts, lastsS, folder, onReceived } = order;
+  const client = new MarketplaceClient(target.kind, target.slug, hub);
+  const detail = await client.detail();
+  const version = order.version === "latest" ? detail.latest_version : order.version;
+  if (!version) throw artifactError("no_version", `No version of ${targetText(target)} is published yet.`);
+  const { root_version: rootVersion } = detail;
+  const { key, digest, ...packed } = await client.install(version, async (headers, body) => {
+    // Called again where the connection is lost: another key, since no nonce is used twice with one.
+    await removeNew(folder, KIT_BYTES_FILE);
+    const key = newDek();
+    const archive = measured(body, (bytes) => onReceived?.(bytes, headers.size));
+    const { sha256: digest } = await writeNew(folder, KIT_BYTES_FILE, sealed(archive.bytes, key));
+    const { hmac, author, named = null, repo = null } = headers;
+    const { signature = null, signer = null } = author;
+    const { size: size_bytes, sha256 } = archive.end();
+    const root = rootVersion === undefined ? {} : { root_version: rootVersion };
+    return { key, digest, archive: { hmac, signature, signer, named, repo, size_bytes, sha256, ...root } };
+  });
+  const request = { version, hosts: [...hosts], lasts_s: lastsS, digest, key: key.toString("base64") };
+  return { version, rootVersion, made: await new KitsClient(hub).makeOfArchive(target, request), ...packed };
+}
+
+/** Measures bytes as they pass. */
+function measured(source: AsyncIterable<Buffer>, onBytes: (bytes: number) => void) {
+  const hash = createHash("sha256");
+  let size = 0;
+  return {
+    bytes: (async function* () {
+      for await (const chunk of source) {
+        hash.update(chunk);
+        onBytes((size += chunk.length));
+        yield chunk;
+      }
+    })(),
+    end: () => ({ size, sha256: hash.digest("hex") }),
+  };
+}
+
+/** Reads the versions of the trust root that the target follows; the newest ones of a long chain. */
+async function rootsOf(target: Target, hub: HubConnection, newest: number | undefined): Promise<string[]> {
+  if (newest === undefined) return [];
+  const origin = hubRoots(target, hub);
+  const roots: string[] = [];
+  for (let version = Math.max(1, newest - MAX_KIT_ROOTS + 1); version <= newest; version++) {
+    const text = await origin.read(version, undefined);
+    if (text !== undefined) roots.push(text);
+  }
+  return roots;
+}
+
+/** Reads what the hub has of a version for policies; nothing from a hub without statements. */
+async function statementsOf(
+  target: Target,
+  version: string,
+  hub: HubConnection,
+): Promise<Pick<KitText, "facts" | "provenance">> {
+  const client = new StatementsClient(target, hub);
+  try {
+    const facts = await client.list(version);
+    const provenance = facts.statements.find(({ kind }) => kind === "provenance");
+    if (provenance === undefined) return { facts, provenance: null };
+    const chunks = await Array.fromAsync(client.read(version, provenance), (chunk) => Buffer.from(chunk));
+    return { facts, provenance: Buffer.concat(chunks).toString("base64") };
+  } catch (error) {
+    if (!(error instanceof SealiftError) || error.status !== 404) throw error;
+    return { facts: null, provenance: null };
+  }
+}

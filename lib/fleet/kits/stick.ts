@@ -1,0 +1,80 @@
+import { createHash } from "node:crypto";
+import { constants } from "node:fs";
+import { type FileHandle, open, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { deploymentError, type SealiftError, usageError } from "../../contract/errors.ts";
+import { KIT_BYTES_FILE, KIT_FILE, KIT_REPORTS_FOLDER } from "../../contract/kits/limits.ts";
+import { makeFolder, readFault } from "../../support/files.ts";
+
+/** Names that a kit has, in small letters: FAT may give them in others. */
+const OWN = new Set([KIT_FILE, KIT_BYTES_FILE]);
+
+/**
+ * Prepares the folder of a new kit. Reports of earlier ones may lie there.
+ *
+ * @throws UsageError `usage` for a folder with another kit, or that cannot be made
+ */
+export async function prepareStick(folder: string): Promise<void> {
+  await makeFolder(folder).catch((error: unknown) => {
+    throw usageError("usage", `--out ${folder} cannot be made: ${readFault(error)}.`, { cause: error });
+  });
+  const taken = (await readdir(folder)).find((name) => OWN.has(name.toLowerCase()));
+  if (taken === undefined) return;
+  throw usageError("usage", `--out ${folder} has ${taken} already.`, {
+    hint: `A stick takes several kits, each in a folder of its own. Take the reports in ${KIT_REPORTS_FOLDER} from the old one first: sealift kit submit ${folder}`,
+  });
+}
+
+/** Returns the error of a stick that does not take the kit's bytes. */
+function stickError(path: string, error: unknown): SealiftError {
+  const { code } = error as NodeJS.ErrnoException;
+  const rest = { cause: error, hint: "Nothing of the kit counts. Have it made again." };
+  if (code === "EFBIG")
+    return deploymentError("kit_too_large", `${path} is larger than the stick's file system lets a file be.`, {
+      ...rest,
+      hint: "FAT32 ends at 4 GiB a file: format the stick with exFAT, or make the kit in a folder with another one.",
+    });
+  if (code === "ENOSPC" || code === "EDQUOT") return deploymentError("disk_full", `The stick is full: ${path}.`, rest);
+  return deploymentError("kit_unwritable", `${path} cannot be written: ${readFault(error)}.`, rest);
+}
+
+/** Writes a new file in the kit. @param name in small letters @returns its size and SHA-256, once it is on the stick */
+export async function writeNew(
+  folder: string,
+  name: string,
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): Promise<{ size: number; sha256: string }> {
+  const path = join(folder, name);
+  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+  let file: FileHandle;
+  try {
+    file = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o644);
+  } catch (error) {
+    throw stickError(path, error);
+  }
+  const hash = createHash("sha256");
+  let size = 0;
+  try {
+    for await (const chunk of chunks) {
+      hash.update(chunk);
+      size += chunk.length;
+      await writeAll(file, chunk).catch((error: unknown) => {
+        throw stickError(path, error);
+      });
+    }
+    await file.sync();
+  } catch (error) {
+    await file.close();
+    await rm(path, { force: true });
+    throw error;
+  }
+  await file.close();
+  return { size, sha256: hash.digest("hex") };
+}
+
+async function writeAll(file: FileHandle, chunk: Uint8Array): Promise<void> {
+  for (let done = 0; done < chunk.length;) done += (await file.write(chunk, done)).bytesWritten;
+}
+
+/** Removes what an attempt has left, which no reader would take for a kit. */
+export const removeNew = (folder: string, name: string): Promise<void> => rm(join(folder, name), { force: true });

@@ -1,0 +1,58 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import * as z from "zod";
+import { timestamp } from "../contract/identifiers.ts";
+import { MAX_KIT_REPORT_BYTES } from "../contract/kits/limits.ts";
+import { kitId } from "../contract/kits/texts.ts";
+import type { TargetName } from "../contract/target.ts";
+import { ifThere, namesIn, readTextFile, writeFileAtomic } from "../support/files.ts";
+import { makeDurableFolder } from "./durability.ts";
+import { readJsonFile, writeJsonFile } from "./json-file.ts";
+import type { Layout } from "./layout.ts";
+
+/** Most signed reports that wait for somebody who carries them; older ones go. */
+const MAX_REPORTS = 100;
+
+const acceptedKit = z.object({ v: z.literal(1), kit: kitId, made_at: timestamp });
+/** Newest kit that a target has accepted: nothing older counts, and it cannot be earlier than that. */
+export type AcceptedKit = Omit<z.infer<typeof acceptedKit>, "v">;
+
+/** Reads the newest kit that a target has accepted; undefined before the first. */
+export const readAcceptedKit = (layout: Layout, target: TargetName): Promise<AcceptedKit | undefined> =>
+  readJsonFile(layout.kit(target), acceptedKit);
+
+/** Remembers a kit of which everything has been verified. */
+export async function acceptKit(layout: Layout, target: TargetName, { kit, made_at }: AcceptedKit): Promise<void> {
+  const before = await readAcceptedKit(layout, target);
+  if (before !== undefined && Date.parse(before.made_at) > Date.parse(made_at)) return;
+  await writeJsonFile(layout.kit(target), { v: 1, kit, made_at }, { durable: layout.durability !== "none" });
+}
+
+/** Name of a signed report's file: its digest, which another report does not have. It fits FAT. */
+const NAME = /^[0-9a-f]{16}\.json$/;
+
+/** Keeps a signed report until somebody carries it. @param digest SHA-256 of what is signed @returns its file's name */
+export async function keepKitReport(layout: Layout, target: TargetName, text: string, digest: string): Promise<string> {
+  const folder = layout.kitReports(target);
+  await makeDurableFolder(layout, folder);
+  const name = `${digest.slice(0, 16)}.json`;
+  await writeFileAtomic(join(folder, name), `${text}\n`);
+  const order = join(folder, "order");
+  const known = ((await ifThere(readTextFile(order, 1024 * 1024))) ?? "").split("\n").filter((each) => NAME.test(each));
+  const kept = [...known.filter((each) => each !== name), name];
+  for (const old of kept.slice(0, -MAX_REPORTS)) await rm(join(folder, old), { force: true });
+  await writeFileAtomic(order, `${kept.slice(-MAX_REPORTS).join("\n")}\n`);
+  return name;
+}
+
+/** Yields the signed reports of a target that are kept, each with its file's name. */
+export async function* keptKitReports(
+  layout: Layout,
+  target: TargetName,
+): AsyncGenerator<{ name: string; text: string }> {
+  const folder = layout.kitReports(target);
+  for (const name of (await namesIn(folder)).filter((each) => NAME.test(each)).toSorted()) {
+    const text = await ifThere(readTextFile(join(folder, name), 2 * MAX_KIT_REPORT_BYTES));
+    if (text !== undefined) yield { name, text };
+  }
+}

@@ -1,0 +1,77 @@
+// Holds: a version on a stick is deployed without a hub, and its reports come back (lib/agent/sources/kits/source.ts)
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import t from "tap";
+import { offlineSite, sealift } from "../../support/host/offline-site.ts";
+
+t.test("three versions on sticks, once back, and every report stands in the fleet", async (t) => {
+  const { hub, folder, target, key, root, make, deploy } = await offlineSite(t);
+  await target.publish("1.0.0");
+  const first = await make("first");
+  t.strictSame((await readdir(first)).toSorted(), ["artifact.bin", "kit.json"]);
+  const shown = await sealift(folder, ["kit", "show", first, "--host-key-file", "host.key"]);
+  t.match(shown.result, {
+    ...{ target: target.name, version: "1.0.0", hub: hub.url },
+    ...{ hosts: [key.fingerprint], is_for_this_host: true },
+  });
+  const one = await deploy(first);
+  t.match(one.result, { status: "success", outcome: "deployed", version: "1.0.0" }, one.stderr + one.stdout);
+  t.equal(await readFile(join(root, target.folder, "version"), "utf8"), "1.0.0");
+  t.equal((await readdir(join(first, "reports"))).length, 1, "the report is on the stick already");
+  t.match((await deploy(first)).result, { outcome: "unchanged" });
+
+  await target.publish("1.1.0");
+  const second = await make("second");
+  t.match((await deploy(second)).result, { outcome: "deployed", version: "1.1.0", previous_version: "1.0.0" });
+  const back = await sealift(folder, ["rollback", target.name, "--project-root", root]);
+  t.match(back.result, { status: "success", version: "1.0.0" }, back.stderr + back.stdout);
+  t.match((await deploy(first)).result, { error: { code: "kit_older" } });
+
+  await target.publish("1.2.0");
+  const third = await make("third");
+  await rm(join(second, "reports"), { recursive: true });
+  t.match((await deploy(third)).result, { outcome: "deployed", version: "1.2.0", previous_version: "1.0.0" });
+  const collected = await sealift(folder, [
+    "kit",
+    "collect",
+    third,
+    "--host-key-file",
+    "host.key",
+    "--project-root",
+    root,
+  ]);
+  t.equal(collected.code, 0, collected.stderr + collected.stdout);
+  const submit = (stick: string) =>
+    sealift(folder, ["kit", "submit", stick, "--hub-url", hub.url, "--api-key-file", target.options["api_key_file"]!]);
+  const submitted = await submit(third);
+  t.match(submitted.result, { known: 0, refused: 0 }, submitted.stdout);
+  t.ok((submitted.result["taken"] as number) >= 5, "also that of the way back, and that of the older kit");
+  t.match((await submit(third)).result, { taken: 0, refused: 0 }, "each once");
+  const host = (await hub.call("GET", `/app/deploy/v1/projects/${target.slug}/hosts/pier-7`)).body;
+  t.match(host, { running_version: "1.2.0", status: "success", by_kit: { kit: /^kit_/ } });
+  t.equal(host["seen_at"], undefined);
+  const { items } = (await hub.call("GET", `/devkeys/projects/${target.slug}/kits`)).body as { items: object[] };
+  t.equal(items.length, 3);
+});
+
+t.test("a plugin comes on a stick, with its author's HMAC", async (t) => {
+  const { hub, folder, target, root, make, deploy } = await offlineSite(t, "plugin");
+  await target.publish("1.0.0");
+  const kit = await make("first");
+  t.notMatch(
+    await readFile(join(kit, "artifact.bin")).then((bytes) => bytes.toString("latin1")),
+    /plugin\.yaml|PK\x03\x04/,
+  );
+  const done = await deploy(kit);
+  t.match(done.result, { outcome: "deployed", version: "1.0.0" }, done.stderr + done.stdout);
+  t.equal(await readFile(join(root, target.folder, "version"), "utf8"), "1.0.0");
+  t.match(await sealift(folder, ["kit", "submit", kit, "--hub-url", hub.url, "--api-key-file", "api.key"]), {
+    result: { taken: 1, known: 0, refused: 0 },
+  });
+  t.match((await hub.call("GET", `/app/deployments/deployments/plugin/tides/hosts/pier-7`)).body, {
+    running_version: "1.0.0",
+  });
+  await writeFile(join(folder, target.options["signing_secret_file"]!), "another secret of the developer\n");
+  await target.publish("1.1.0");
+  t.match((await deploy(await make("second"))).result, { error: { code: "signature_invalid" } });
+});
