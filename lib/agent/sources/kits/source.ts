@@ -1,3 +1,5 @@
+import { changedKit } from "../../../artifact/kits/kit-folder.ts";
+import { asSealiftError } from "../../../contract/errors.ts";
 import { type Target, targetName } from "../../../contract/target.ts";
 import { acceptKit } from "../../../releases/kits.ts";
 import { marketplaceReportOf, marketplaceSource, type MarketplaceSourceOptions } from "../marketplace.ts";
@@ -49,6 +51,13 @@ interface KitParts {
   report: Parameters<typeof kitReporter>[0]["wireReport"];
 }
 
+/** Blames the kit for a key that does not open bytes which the signer has signed: a version comes with its own. */
+function rethrowKeyFault(error: unknown): never {
+  const { code, message } = asSealiftError(error, "ArtifactError");
+  if (code !== "decryption_failed") throw error;
+  throw changedKit(message.replace(/\.$/, ""), error);
+}
+
 function kitSource(choice: KitChoice, target: Target, { base, sourceOf, report }: KitParts): Source {
   let opened: HostKit | undefined;
   const { kind, slug, requestedVersion, trust, precheck, acceptedSigners } = base;
@@ -73,7 +82,7 @@ function kitSource(choice: KitChoice, target: Target, { base, sourceOf, report }
       return {
         ...resolved,
         async fetch(fetching): Promise<Fetched> {
-          const fetched = await resolved.fetch(fetching);
+          const fetched = await resolved.fetch(fetching).catch(rethrowKeyFault);
           return {
             ...fetched,
             async remember() {
