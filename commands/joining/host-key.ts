@@ -11,7 +11,8 @@ export class HostKey extends withOptions(hostKey) {
     details: `
       For hosts that joined before they had a key. Makes \`host.key\` (0600) and \`host.card\` beside \`watch.yaml\`
       where they are missing, and prints the public keys as one line for \`sealift settings accept\`. What \`watch.yaml\`
-      lacks is named, and not written. A key that is there stays, and so does its line.
+      lacks is named, and not written. A key that is there stays, and so does its line. A host without \`watch.yaml\`,
+      or with no project in it, gets the key and its line alone: kits are sealed to it.
 
       With \`--systemd NAME\`, as root, the files are NAME.key and NAME.card in /etc/sealift/watch, and systemd hands
       the key to \`sealift-watch@NAME\` as a credential.
@@ -38,12 +39,13 @@ export class HostKey extends withOptions(hostKey) {
         : service.hostKeyPlace(systemd!, root);
     const { folder } = place;
     const watch = join(folder, place.watch);
-    const { project, name, keyFile, cardFile } = await watchedHost(watch, this.layers);
+    const watched = await watchedHost(watch, this.layers);
+    const { keyFile, cardFile } = watched ?? {};
     await ownFolder(folder);
     const file = (service === undefined ? keyFile : undefined) ?? join(folder, place.key);
     const { key, isNew } = await hostKeyFile(file);
     const card = cardFile ?? join(folder, place.card);
-    const hasWritten = await keepCard(card, { project, name }, key);
+    const hasWritten = watched !== undefined && (await keepCard(card, watched, key));
     const dropIn = service === undefined ? undefined : await service.handOverKey(systemd!, root);
     const files = [...(isNew ? [file] : []), ...(hasWritten ? [card] : []), ...(dropIn === undefined ? [] : [dropIn])];
     const lacks = {
@@ -53,10 +55,14 @@ export class HostKey extends withOptions(hostKey) {
     const line = hostLine(key);
     if (!this.json) this.print.line(line);
     for (const path of files) this.note(`Written: ${path}`);
-    this.#say(watch, project, lacks);
+    if (watched !== undefined) this.#say(watch, watched.project, lacks);
     if (dropIn !== undefined) this.note(`Then: systemctl daemon-reload && systemctl restart sealift-watch@${systemd}`);
-    this.note(`The operator accepts the key of this host: sealift settings accept ${name} LINE`);
-    return this.done({ line, key: key.fingerprint, host_id: name, project_id: project, files, lacks });
+    const { name = "HOST", project = null } = watched ?? {};
+    if (watched !== undefined)
+      this.note(`The operator accepts the key of this host: sealift settings accept ${name} LINE`);
+    this.note(`A version on a stick is made for it: sealift kit make TARGET --host ${name}=LINE`);
+    const host = { host_id: watched?.name ?? null, project_id: project };
+    return this.done({ line, key: key.fingerprint, ...host, files, lacks: watched === undefined ? {} : lacks });
   }
 
   /** Says what is still to be written into watch.yaml. */

@@ -1,3 +1,4 @@
+import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import type { JoinedHost } from "../../lib/contract/joining/records.ts";
 import { labelsText } from "../../lib/contract/labels.ts";
 import { connection } from "../../lib/options/connection.ts";
@@ -124,20 +125,37 @@ const remove = ofHost("remove", hostRemoval, {
   description: "Remove a host: its key ends at once, and it leaves the fleet",
   details: `
     Every key that speaks for the host ends, and rollouts no longer count it. What it runs goes on running; its watch says
-    that it was removed, and asks no more.
+    that it was removed, and asks no more. Kits for it that have not ended are named: whoever has the machine and the
+    stick can open them.
   `,
   examples: [["A stolen machine", "$0 host remove harbour pier-7"]],
-  async run({ client }, { options: { dryRun }, note, done }, [project, host]) {
+  async run({ client, hub, id }, { options: { dryRun }, note, done }, [project, host]) {
     const [found] = await client.hostsWith({ host_id: host });
+    const kits = await liveKits(hub, id, host);
     if (!dryRun) await client.remove(host);
     note(`${dryRun ? "would remove" : "Removed"} ${host}.`);
+    if (kits.length > 0) note(`It can open these kits until they end: ${kits.join(", ")}.`);
     const invite = found?.invite_id;
     if (invite)
       note(
         `It came with ${invite}: while that is open, whoever has its token may join (\`sealift invite list ${project}\`).`,
       );
-    return done({ host_id: host, dry_run: dryRun });
+    return done({ host_id: host, dry_run: dryRun, kits });
   },
 });
+
+/** Returns the kits for a host that have not ended; none where the hub knows no kits, or the key may not list them. */
+async function liveKits(hub: HubConnection, projectId: string, host: string): Promise<string[]> {
+  const [{ KitsClient }, { SealiftError }] = await Promise.all([
+    import("../../lib/client/kits.ts"),
+    import("../../lib/contract/errors.ts"),
+  ]);
+  try {
+    return await Array.fromAsync(new KitsClient(hub).list(projectId, { host_id: host, live: true }), ({ id }) => id);
+  } catch (error) {
+    if (error instanceof SealiftError && (error.status === 404 || error.status === 403)) return [];
+    throw error;
+  }
+}
 
 export const hostCommands = [invites, revoke, list, approve, rename, remove];

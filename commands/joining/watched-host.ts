@@ -4,6 +4,7 @@ import { plainValue } from "../../lib/options/resolve.ts";
 import { targetOptions } from "../../lib/options/watch.ts";
 import { readWatchFile, type WatchEntry } from "../../lib/options/watch-file.ts";
 import { projectsIn } from "../../lib/options/watch-operators.ts";
+import { statsOf } from "../../lib/support/files.ts";
 
 /** Project that a host's `watch.yaml` follows. */
 export interface WatchedHost {
@@ -29,19 +30,18 @@ export async function ownFolder(folder: string): Promise<void> {
  * Reads whose host a `watch.yaml` is.
  *
  * @param layers where options are given that the file does not have
- * @throws UsageError `config_invalid`; `usage` for a file with no project, or with several
+ * @returns undefined for a host without such a file, or without a project in it
+ * @throws UsageError `config_invalid`; `usage` for a file with several projects
  */
-export async function watchedHost(file: string, layers: readonly Layer[]): Promise<WatchedHost> {
+export async function watchedHost(file: string, layers: readonly Layer[]): Promise<WatchedHost | undefined> {
+  if ((await statsOf(file)) === undefined) return undefined;
   const read = await readWatchFile(file);
   const [entry, ...others] = projectsIn(read);
-  if (entry === undefined || others.length > 0)
-    throw usageError(
-      "usage",
-      `${file} has ${entry === undefined ? "no project" : "several projects"} as its targets.`,
-      {
-        hint: "A host's key is of one project: give each project a folder and a watch.yaml of its own.",
-      },
-    );
+  if (entry === undefined) return undefined;
+  if (others.length > 0)
+    throw usageError("usage", `${file} has several projects as its targets.`, {
+      hint: "A host's key is of one project: give each project a folder and a watch.yaml of its own.",
+    });
   const project = entry.target.slice("project:".length);
   const { hostCard } = await import("../../lib/contract/settings/texts.ts");
   if (!hostCard.shape.project.safeParse(project).success)

@@ -60,15 +60,25 @@ t.test("a host of before gets a key and a card, and its line stays the same", as
   t.match(await cardIn(join(folder, "host.card")), keys!, "a card that is none is made anew");
 });
 
-t.test("no key is made where no project is watched, or several are", async (t) => {
-  for (const targets of [
-    "  - target: plugin:tides\n",
-    "  - target: project:prj_0123456789a\n  - target: project:prj_0123456789b\n",
-  ]) {
-    const { folder, run } = await hostOf(t, `targets:\n${targets}`);
-    t.match(await run(`host key --out ${folder}`), { code: 2, stderr: /as its targets/ });
-    await t.rejects(stat(join(folder, "host.key")));
+t.test("a host that watches no project gets its key and line alone", async (t) => {
+  for (const name of ["watch.yaml", "other.yaml"]) {
+    const { folder, run } = await hostOf(t, "targets:\n  - target: plugin:tides\n", name);
+    const made = await run(`host key --out ${folder}`);
+    t.equal(made.code, 0, made.stderr);
+    t.ok(hostLineIn(made.stdout));
+    t.match(made.stderr, /kit make TARGET --host HOST=LINE/);
+    t.notMatch(made.stderr, /Write into|host operator/);
+    t.equal((await stat(join(folder, "host.key"))).mode & 0o777, 0o600);
+    await t.rejects(stat(join(folder, "host.card")));
+    t.equal((await run(`host key --out ${folder}`)).stdout, made.stdout);
   }
+});
+
+t.test("no key is made where several projects are watched", async (t) => {
+  const several = "  - target: project:prj_0123456789a\n  - target: project:prj_0123456789b\n";
+  const two = await hostOf(t, `targets:\n${several}`);
+  t.match(await two.run(`host key --out ${two.folder}`), { code: 2, stderr: /as its targets/ });
+  await t.rejects(stat(join(two.folder, "host.key")));
   const { folder, run } = await hostOf(t, "targets:\n  - target: project:Shop\n");
   t.match(await run(`host key --out ${folder}`), { code: 2, stderr: /no id of one/ });
   await t.rejects(stat(join(folder, "host.key")));

@@ -3,8 +3,9 @@ import { join } from "node:path";
 import t, { type Test } from "tap";
 import { COMMANDS } from "../../commands/shell/registry.ts";
 import type { NewInvite } from "../../lib/contract/joining/records.ts";
-import { type RunningHub, startHub } from "../support/hub/harness.ts";
+import { newSigner, publication, publishForm, type RunningHub, startHub } from "../support/hub/harness.ts";
 import { askAsClones, signerHex } from "../support/hub/joining.ts";
+import { offlineHost } from "../support/hub/kits.ts";
 import { runHere } from "../support/programs/run-here.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -114,14 +115,27 @@ t.test("the list names the machines that speak for one host, and what to do abou
 });
 
 t.test("hosts and invites are removed, with a look first", async (t) => {
-  const { hub, run, invited, joinAs } = await harbour(t);
+  const { hub, id, run, invited, joinAs } = await harbour(t);
   const file = await invited(" --uses 9");
   await joinAs("pier-7", file);
+  const issued = { name: "maker", project_id: id, scopes: ["publish", "deploy"] };
+  const { key, deployment_credential: credential } = (await hub.call("POST", "/devkeys/api-keys", { json: issued }))
+    .body;
+  const signer = newSigner();
+  const public_key = Buffer.from(signer.publicKey).toString("hex");
+  await hub.call("POST", `/devkeys/projects/${id}/signers`, { json: { public_key } });
+  const form = publishForm(publication("1.0.0", { signer }));
+  const published = await hub.call("POST", `/app/deploy/v1/projects/${id}/publish`, { key: key as string, form });
+  t.equal(published.status, 201, published.bytes.toString());
+  const json = { version: "1.0.0", hosts: [offlineHost("pier-7").named], deployment_credential: credential };
+  const kit = await hub.call("POST", `/devkeys/projects/${id}/kits`, { key: key as string, json });
   const { items } = (await hub.call("GET", "/devkeys/audit?action=invite.create")).body;
   const { invite_id: invite } = (items as { facts: { invite_id: string } }[])[0]!.facts;
   t.match(await run("host remove Harbour pier-7 --dry-run"), { stderr: /would remove pier-7/ });
   t.strictSame((await keysOf(hub)).filter(Boolean), ["pier-7"]);
-  t.match(await run("host remove Harbour pier-7"), { code: 0, stderr: new RegExp(`came with ${invite}`) });
+  const removed = await run("host remove Harbour pier-7");
+  t.match(removed, { code: 0, stderr: new RegExp(`came with ${invite}`) });
+  t.match(removed.stderr, `It can open these kits until they end: ${kit.body["id"] as string}.`);
   t.match(await run("host remove Harbour pier-7"), { code: 1, stderr: /not_found/ });
   t.match(await joinAs("pier-8", file), { code: 0 });
   t.match(await run(`invite revoke Harbour ${invite} --dry-run`), {
