@@ -23,11 +23,12 @@ export interface DeployTarget {
   options: DeployOptions;
 }
 
-type ProjectValues = Omit<
-  Values<typeof targetOptions.project>,
-  "intervalMs" | "hints" | "fetchAhead" | "operators" | "hostKey" | "hostCard"
->;
-type MarketplaceValues = Omit<Values<typeof targetOptions.marketplace>, "intervalMs" | "hints" | "fetchAhead">;
+type OfWatch =
+  "intervalMs" | "hints" | "fetchAhead" | "operators" | "hostKey" | "hostCard" | "kitSource" | "allowEnded";
+/** Options of a deployment of a project, without those of its watch. */
+export type ProjectValues = Omit<Values<typeof targetOptions.project>, OfWatch>;
+/** Options of a deployment of a plugin or service. */
+export type MarketplaceValues = Omit<Values<typeof targetOptions.marketplace>, OfWatch>;
 
 /**
  * Returns a project of surface B, by its id or name. @throws UsageError; where a name is looked up, the errors of

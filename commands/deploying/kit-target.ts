@@ -3,20 +3,28 @@ import type { KitChoice } from "../../lib/agent/sources/kits/host-kit.ts";
 import { usageError } from "../../lib/contract/errors.ts";
 import { projectId } from "../../lib/contract/identifiers.ts";
 import type { MarketplaceKind } from "../../lib/contract/surfaces/paths.ts";
-import type { deployMarketplace, deployProject } from "../../lib/options/kits.ts";
+import type { deployProject } from "../../lib/options/kits.ts";
 import type { Layer } from "../../lib/options/layers.ts";
 import type { Values } from "../../lib/options/option.ts";
-import { checkedSlug, checkedVersion, deployOptions, type DeployTarget, signerTrust } from "./deploy-targets.ts";
+import {
+  checkedSlug,
+  checkedVersion,
+  deployOptions,
+  type DeployTarget,
+  type MarketplaceValues,
+  type ProjectValues,
+  signerTrust,
+} from "./deploy-targets.ts";
 
 /** Target whose versions come on a stick. */
-type KitTarget = Pick<DeployTarget, "source" | "options">;
+interface KitTarget extends Pick<DeployTarget, "source" | "options"> {
+  kit: KitChoice;
+}
 
-async function kitChoice({
-  from,
-  hostKey,
-  hubUrl,
-  allowEnded,
-}: Pick<Values<typeof deployProject>, "from" | "hostKey" | "allowEnded"> & { hubUrl?: string }): Promise<KitChoice> {
+/** Options of a kit in place of a hub. */
+type KitValues = Pick<Values<typeof deployProject>, "from" | "hostKey" | "allowEnded">;
+
+async function kitChoice({ from, hostKey, hubUrl, allowEnded }: KitValues & { hubUrl?: string }): Promise<KitChoice> {
   const { hostKeyIn } = await import("../../lib/agent/joining/host-key-file.ts");
   const key = hostKeyIn(hostKey!, "--host-key-file");
   return { folder: resolve(from!), key, hubUrl, allowsEnded: allowEnded };
@@ -24,7 +32,7 @@ async function kitChoice({
 
 /** Returns a project whose versions come on a stick. @throws UsageError, before anything is read of it */
 export async function projectKitTarget(
-  options: Values<typeof deployProject>,
+  options: ProjectValues & KitValues,
   named: string,
   layers: readonly Layer[],
 ): Promise<KitTarget> {
@@ -41,6 +49,7 @@ export async function projectKitTarget(
   const trust = (await signerTrust(options))!;
   const shared = { projectId: named, trust, hostId: options.hostId, labels: Object.fromEntries(options.labels) };
   return {
+    kit: choice,
     options: await deployOptions(options, layers),
     source: (version) => projectKitSource({ ...shared, version: checkedVersion(version) }, choice),
   };
@@ -48,7 +57,7 @@ export async function projectKitTarget(
 
 /** Returns a plugin or service whose versions come on a stick. @throws UsageError, before anything is read of it */
 export async function marketplaceKitTarget(
-  options: Values<typeof deployMarketplace>,
+  options: MarketplaceValues & KitValues,
   kind: MarketplaceKind,
   slug: string,
   layers: readonly Layer[],
@@ -61,6 +70,7 @@ export async function marketplaceKitTarget(
   const host = { hostId, labels: Object.fromEntries(labels) };
   const shared = { kind, slug: checkedSlug(slug), ...fetched, ...host };
   return {
+    kit: choice,
     options: await deployOptions(options, layers),
     source: (version) => marketplaceKitSource({ ...shared, version: checkedVersion(version) }, choice),
   };

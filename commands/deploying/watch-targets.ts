@@ -18,7 +18,8 @@ import { layoutOf } from "../../lib/releases/layout.ts";
 
 /** Watched target, with what its dashboard needs: the fleet, the connection to read it, and the log. */
 export interface WatchedDefinition extends WatchTarget {
-  fleet: { target: Target; connection: HubConnection };
+  /** Undefined for a target whose versions come on a stick. */
+  fleet: { target: Target; connection: HubConnection } | undefined;
   /** Returns the programs that print its log. @param lines of each unit to begin with */
   log: (lines: number) => Promise<LogSource[]>;
 }
@@ -72,9 +73,9 @@ async function watchTarget(
   const { intervalMs, fetchAhead, hints } = values;
   return {
     ...{ name, intervalMs, fetchAhead, source, options, poll, settings },
-    hub: baseUrl(connection.hubUrl),
-    fleet: { target, connection },
-    hints: hints ? { target: targetText(target), connection } : undefined,
+    hub: connection === undefined ? `kit ${values.kitSource!}` : baseUrl(connection.hubUrl),
+    fleet: connection && { target, connection },
+    hints: hints && connection !== undefined ? { target: targetText(target), connection } : undefined,
     log: (lines: number) => followedLog(target, lines, values),
   };
 }
@@ -86,6 +87,8 @@ async function followed({ kind, slug }: Target, layers: readonly Layer[], instan
     import("../../lib/agent/watch/target.ts"),
   ]);
   const asking = instance === undefined ? {} : { instance };
+  const { kitSource } = targetOptions.project;
+  if (plainValue(kitSource, layers) !== undefined) return followedKit({ kind, slug }, layers);
   if (kind === "project") {
     const values = await resolveOptions(targetOptions.project, layers);
     const deployed = await projectTarget(values, slug, layers);
@@ -97,6 +100,33 @@ async function followed({ kind, slug }: Target, layers: readonly Layer[], instan
   const deployed = await marketplaceTarget(values, kind, slug, layers);
   const connection = { ...deployed.connection, ...asking };
   return { values, deployed, connection, settings: undefined, poll: marketplacePoll(kind, slug, connection) };
+}
+
+/** Adds the folder of the kit. @throws UsageError `usage` without the host's key */
+function keyed<T extends { kitSource: string | undefined; hostKey: string | undefined }>(values: T) {
+  if (values.hostKey !== undefined) return { ...values, from: values.kitSource };
+  throw usageError("usage", "A kit is sealed to a host, and --host-key-file is missing.", {
+    hint: "`sealift host key` makes the key, and says what to write beside it.",
+  });
+}
+
+/** Reads the options of a target whose versions come on a stick. No hub is asked, and none has settings for it. */
+async function followedKit({ kind, slug }: Target, layers: readonly Layer[]) {
+  const [{ marketplaceKitTarget, projectKitTarget }, { kitPoll }] = await Promise.all([
+    import("./kit-target.ts"),
+    import("../../lib/agent/watch/kit-poll.ts"),
+  ]);
+  const read = async () => {
+    if (kind === "project") {
+      const values = await resolveOptions(targetOptions.project, layers);
+      return { values, deployed: await projectKitTarget(keyed(values), slug, layers) };
+    }
+    const values = await resolveOptions(targetOptions.marketplace, layers);
+    return { values, deployed: await marketplaceKitTarget(keyed(values), kind, slug, layers) };
+  };
+  const { values, deployed } = await read();
+  const poll = kitPoll(deployed.kit, { kind, slug }, values.projectRoot);
+  return { values: { ...values, fetchAhead: false }, deployed, connection: undefined, settings: undefined, poll };
 }
 
 /**

@@ -7,10 +7,35 @@ import { marketplaceSource, projectSource } from "./sources.ts";
 
 /** Options of kits for hosts without network, and of deployments from one. */
 
-const asksHub = ({ from }: Known): boolean => from === undefined;
+const asksHub = ({ from, kitSource }: Known): boolean => from === undefined && kitSource === undefined;
 
 /** Returns an option that is needed unless a kit takes the hub's place; a secret is not read then. */
 const withHub = <T>(option: Option<T>): Option<T> => requiredWhen(option, asksHub) as unknown as Option<T>;
+
+/** Options of a hub that a kit can take the place of. */
+const hubUnlessKit = { hubUrl: guarded(withHub(connection.hubUrl)), apiKey: withHub(connection.apiKey) };
+
+const allowEnded = flag({ help: "Take a kit that has ended, with a warning" });
+
+/** Options of a watched target by which a folder, such as that of a stick, takes the hub's place. */
+const watchedKit = group("Kit", {
+  kitSource: guarded(path({ name: "source", metavar: "FOLDER", help: "Folder that kits come to, in place of a hub" })),
+  allowEnded,
+});
+export const watchedProject = {
+  ...agent,
+  ...projectSource,
+  deploymentCredential: withHub(projectSource.deploymentCredential),
+  ...hubUnlessKit,
+  ...watchedKit,
+};
+export const watchedArchive = {
+  ...agent,
+  ...marketplaceSource,
+  ...hubUnlessKit,
+  ...watchedKit,
+  ...group("Kit", { hostKey: hostSettings.hostKey }),
+};
 
 /** Options of the deploy commands by which a kit takes the hub's place. */
 const fromKit = group("Kit", {
@@ -20,7 +45,7 @@ const fromKit = group("Kit", {
     ({ from }) => from !== undefined,
     "`sealift host key` makes it: host.key.",
   ),
-  allowEnded: flag({ help: "Take a kit that has ended, with a warning" }),
+  allowEnded,
 });
 
 /** Options of `deploy-project` and `deploy-marketplace`. */
@@ -28,15 +53,13 @@ export const deployProject = {
   ...projectSource,
   deploymentCredential: withHub(projectSource.deploymentCredential),
   ...agent,
-  hubUrl: guarded(withHub(connection.hubUrl)),
-  apiKey: withHub(connection.apiKey),
+  ...hubUnlessKit,
   ...fromKit,
 };
 export const deployMarketplace = {
   ...marketplaceSource,
   ...agent,
-  hubUrl: guarded(withHub(connection.hubUrl)),
-  apiKey: withHub(connection.apiKey),
+  ...hubUnlessKit,
   ...fromKit,
 };
 

@@ -6,8 +6,8 @@ import { connection } from "./connection.ts";
 import * as forms from "./forms.ts";
 import { hostSettings } from "./host-settings.ts";
 import { choice, duration, flag, parsed, path, text, whole } from "./kinds.ts";
+import { watchedArchive, watchedProject } from "./kits.ts";
 import { group, guarded, type Option, optional, type OptionTable, required, requiredWhen } from "./option.ts";
-import { marketplaceSource, projectSource } from "./sources.ts";
 
 const interval = group("Watch", {
   intervalMs: duration({ name: "interval", help: "Time between two checks of a target", default: 60_000, minMs: 1000 }),
@@ -37,8 +37,8 @@ const own = group("Watch", {
 
 /** Options that a target of the watch may set for itself, by its kind. */
 export const targetOptions = {
-  project: { ...agent, ...projectSource, ...interval, ...ahead, ...hostSettings },
-  marketplace: { ...agent, ...marketplaceSource, ...interval, ...ahead },
+  project: { ...watchedProject, ...interval, ...ahead, ...hostSettings },
+  marketplace: { ...watchedArchive, ...interval, ...ahead },
 };
 
 /** Options for all targets of a watch, each of which may override them. Their secrets are read for each target. */

@@ -50,7 +50,7 @@ export async function watchDashboard(
     observe(event);
   };
   const watch = new Watch(definitions, emit);
-  const fleets = new Map<string, WatchedDefinition["fleet"]>();
+  const fleets = new Map<string, NonNullable<WatchedDefinition["fleet"]>>();
   const logs = new Map<string, WatchedDefinition["log"]>();
   let current = definitions;
   const relearn = async (target: string): Promise<void> => {
@@ -60,7 +60,7 @@ export async function watchDashboard(
   const take = (defined: readonly WatchedDefinition[]): void => {
     current = defined;
     for (const { name, fleet, log } of defined) {
-      fleets.set(name, fleet);
+      if (fleet !== undefined) fleets.set(name, fleet);
       logs.set(name, log);
     }
   };
