@@ -7,6 +7,7 @@ import * as hub from "./hub.ts";
 import * as importing from "./import.ts";
 import * as inspection from "./inspection.ts";
 import * as joining from "./joining.ts";
+import * as kits from "./kits.ts";
 import * as labels from "./labels.ts";
 import * as login from "./login.ts";
 import * as marketplace from "./marketplace.ts";
@@ -32,7 +33,7 @@ import * as webhooks from "./webhooks.ts";
 const FILES: readonly object[] = [
   ...[common, connection, login, agent, sources, watch, plan, publish, marketplace, devkeys, inspection, quotas, hub],
   ...[runtime, importing, publishers, staging, statements, signOn, joining, labels, rollouts, operating, webhooks],
-  ...[mirror, apps, trust, settings],
+  ...[mirror, apps, trust, settings, kits],
 ];
 
 const isTable = (value: unknown): value is OptionTable =>

@@ -53,6 +53,6 @@ export async function* keptKitReports(
   const folder = layout.kitReports(target);
   for (const name of (await namesIn(folder)).filter((each) => NAME.test(each)).toSorted()) {
     const text = await ifThere(readTextFile(join(folder, name), 2 * MAX_KIT_REPORT_BYTES));
-    if (text !== undefined) yield { name, text };
+    if (text !== undefined) yield { name, text: text.trim() };
   }
 }

@@ -41,6 +41,7 @@ t.test("three versions on sticks, once back, and every report stands in the flee
     root,
   ]);
   t.equal(collected.code, 0, collected.stderr + collected.stdout);
+  t.match(collected.result, { known: 1 }, "that of this run lies there");
   const submit = (stick: string) =>
     sealift(folder, ["kit", "submit", stick, "--hub-url", hub.url, "--api-key-file", target.options["api_key_file"]!]);
   const submitted = await submit(third);
