@@ -1,6 +1,7 @@
 import { components } from "./features/components/feature.ts";
 import type { WebFeature } from "./features/feature.ts";
 import { joining } from "./features/joining/feature.ts";
+import { kits } from "./features/kits/feature.ts";
 import { publishers } from "./features/publishers/feature.ts";
 import { quotas } from "./features/quotas/feature.ts";
 import { rollouts } from "./features/rollouts/feature.ts";
@@ -14,6 +15,7 @@ export const webFeatures: readonly WebFeature[] = [
   rollouts,
   components,
   joining,
+  kits,
   staging,
   statements,
   trust,

@@ -68,4 +68,16 @@ export const kitFill: FeatureFill = {
     await submitted(hub, [reportOf(host, made.id, project.id)]);
     await done("DELETE", `${at}/${made.id}`);
   },
+  async show({ hub, project }) {
+    const hosts = [offlineHost("ship-1").named, offlineHost("ship-2").named];
+    const json = { version: "1.0.0", hosts, deployment_credential: project.credential };
+    await hub.call("POST", `/devkeys/projects/${project.id}/kits`, { json });
+  },
+  pages: (projectId) => ({ kits: `/projects/${projectId}/kits` }),
+  rights: ({ project, plugin, secret }) => ({
+    [`/projects/${project}/kits`]: `/devkeys/projects/${project}/kits`,
+    "/plugins/tide-table/kits": `/devkeys/projects/${plugin}/kits`,
+    "/plugins/secret/kits": `/devkeys/projects/${secret}/kits`,
+  }),
+  lists: ({ project }) => ({ "kit list": [`kit list ${project}`, false] }),
 };

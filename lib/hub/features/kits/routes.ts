@@ -125,8 +125,10 @@ export function kitRoutes(options: MountOptions<Core>): readonly Served[] {
 
     serve(routes.listKits, async (request, principal) => {
       const project = await findProject(db, request.params.id);
-      if (project === undefined) throw notFound("There is no such project, plugin or service.");
-      const isControlled = controls(principal, project);
+      const isControlled = project !== undefined && controls(principal, project);
+      // A key that is bound to another target sees nothing of this one, whoever its owner is.
+      if (project === undefined || (!isControlled && principal.projectId !== null))
+        throw notFound("There is no such project, plugin or service.");
       const { host_id: host, live } = request.query;
       const asked = {
         projectId: project.id,
