@@ -1,0 +1,54 @@
+/** A stick that is full, read-only or FAT, as root alone can mount them. */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import t, { type Test } from "tap";
+import { offlineSite, sealift } from "../../support/host/offline-site.ts";
+
+const isRoot = process.getuid?.() === 0;
+
+/** Mounts a small file system in memory. @returns undefined where that is not possible */
+function mounted(t: Test, folder: string, options: string): boolean {
+  mkdirSync(folder, { recursive: true });
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", options, "stick", folder], { stdio: "ignore" });
+  } catch {
+    return false;
+  }
+  t.teardown(() => execFileSync("umount", ["-l", folder], { stdio: "ignore" }));
+  return true;
+}
+
+t.test(
+  "a stick that is full gets no kit, and a read-only one is deployed from",
+  { skip: !isRoot && "needs root" },
+  async (t) => {
+    const { folder, target, root, made, make, deploy } = await offlineSite(t);
+    await target.publish("1.0.0", { "plugins/tides/large": "x".repeat(10) });
+    const full = join(folder, "full");
+    if (!mounted(t, full, "size=8k")) return void t.skip("no file system can be mounted here");
+    execFileSync("sh", ["-c", "head -c 8192 /dev/zero > full/filler || true"], { cwd: folder });
+    const refused = await made("full/kit");
+    t.match(refused.result, { error: { code: /^(disk_full|usage)$/ } }, refused.stdout + refused.stderr);
+    t.strictSame(
+      readdirSync(full).filter((name) => name !== "filler" && name !== "kit"),
+      [],
+    );
+
+    const stick = join(folder, "stick");
+    t.ok(mounted(t, stick, "size=4m"));
+    await make("stick/kit");
+    execFileSync("mount", ["-o", "remount,ro", stick]);
+    t.match((await deploy(join(stick, "kit"))).result, { outcome: "deployed" });
+    t.strictSame(
+      readdirSync(join(stick, "kit")).toSorted(),
+      ["artifact.bin", "kit.json"],
+      "the report waits on the host",
+    );
+    const collect = (to: string) =>
+      sealift(folder, ["kit", "collect", to, "--host-key-file", "host.key", "--project-root", root]);
+    t.match((await collect(join(stick, "kit"))).result, { error: { code: "kit_unwritable" } });
+    execFileSync("mount", ["-o", "remount,rw", stick]);
+    t.match((await collect(join(stick, "kit"))).result, { written: 1, known: 0 });
+  },
+);
