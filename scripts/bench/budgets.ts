@@ -46,6 +46,7 @@ export const BUDGETS = {
     unit: "× requests/s",
     isLeast: true,
   },
+  kit: { what: "`deploy-project` from a kit, 1 GiB", against: "a download over loopback", limit: 1.1, unit: "× wall" },
   mirror: { what: "mirror: a cached artifact", against: "nginx", limit: 0.8, unit: "× bytes/s", isLeast: true },
   agent_memory: { what: "peak memory of agent and publisher", against: "artifacts of 4 GiB", limit: 140, unit: "MB" },
   hub_memory: { what: "peak memory of a hub", against: "artifacts of 4 GiB", limit: 130, unit: "MB" },

@@ -13,6 +13,7 @@ import { deltaRows } from "./delta.ts";
 import { deltaDiskRows } from "./delta-disk.ts";
 import { deltaMemoryRows } from "./delta-memory.ts";
 import { hubRows } from "./hub.ts";
+import { kitRows } from "./kits.ts";
 import { describeMachine, machineLine } from "./machine.ts";
 import { manyFilesRow, marketplaceRows } from "./marketplace.ts";
 import { mirrorRows } from "./mirror.ts";
@@ -46,6 +47,7 @@ const own: Groups = {
   "delta-disk": () => deltaDiskRows(disk),
   "delta-memory": () => deltaMemoryRows(disk, gib),
   hub: () => hubRows(tmpfs, runs),
+  kits: () => kitRows(disk, runs),
   mirror: () => mirrorRows(disk, runs),
   "runtime-calls": async () => [
     ...(await benchTrustedCalls()),
