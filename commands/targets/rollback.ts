@@ -88,7 +88,7 @@ async function hubOf(
     const connection = hubConnection(given, DEPLOY_TIMEOUT_MS);
     return { connection, reporter: projectReporter({ ...connection, hostId, projectId: slug }) };
   }
-  const { marketplaceReporter } = await import("../../lib/agent/sources/marketplace.ts");
+  const { marketplaceReporter } = await import("../../lib/agent/sources/marketplace-report.ts");
   const connection = hubConnection(given, MARKETPLACE_TIMEOUT_MS);
   return { connection, reporter: marketplaceReporter({ ...connection, hostId, kind, slug }) };
 }

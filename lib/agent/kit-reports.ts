@@ -10,7 +10,7 @@ import { namesIn, readFault } from "../support/files.ts";
 import type { Emit } from "./base/events.ts";
 import { sendReports } from "./reports/outbox.ts";
 import { carryReport, kitReporter } from "./sources/kits/reporter.ts";
-import { marketplaceReportOf } from "./sources/marketplace.ts";
+import { marketplaceReportOf } from "./sources/marketplace-report.ts";
 import { projectReportOf } from "./sources/project.ts";
 
 /** Returns a report as a host with network sends it. */

@@ -12,7 +12,6 @@ import { tellWaits } from "../../client/wait-event.ts";
 import { artifactError, asSealiftError, usageError } from "../../contract/errors.ts";
 import type { InstallPlan } from "../../contract/files/install-plan.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
-import { type DeploymentReport, type LocalReport, stepsToReport } from "../../contract/surfaces/reports.ts";
 import { targetName } from "../../contract/target.ts";
 import { type FetchedAhead, readAhead, sealedAhead, writeAhead } from "../../releases/ahead.ts";
 import { YAML_LIMITS } from "../../support/documents/limits.ts";
@@ -20,8 +19,8 @@ import { readFault, readTextFile } from "../../support/files.ts";
 import { printableJson } from "../../support/printable.ts";
 import { parsePlan, readDescriptor } from "../base/documents.ts";
 import { checkSupervised, orderPlan } from "../base/plan.ts";
-import type { Reporter } from "../base/reporter.ts";
 import { checkDescriptor } from "./check-descriptor.ts";
+import { marketplaceReporter } from "./marketplace-report.ts";
 import { RunMirrors } from "./mirrors.ts";
 import { rememberProven } from "./proven-secret.ts";
 import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
@@ -153,37 +152,6 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
     },
 
     ...marketplaceReporter(options),
-  };
-}
-
-/** Returns a reporter of a plugin's or service's deployments on this host. */
-export function marketplaceReporter(
-  options: HubConnection & Pick<MarketplaceSourceOptions, "kind" | "slug">,
-): Reporter {
-  const { kind, slug } = options;
-  return {
-    async report(report: LocalReport, signal: AbortSignal): Promise<void> {
-      const body = marketplaceReportOf(report, options);
-      await new MarketplaceClient(kind, slug, { ...options, signal }).report(body, report.trust_root);
-    },
-  };
-}
-
-/** Returns the report of a plugin's or service's deployment as it goes to the hub. */
-export function marketplaceReportOf(
-  report: LocalReport,
-  { kind, slug, labels }: Pick<MarketplaceSourceOptions, "kind" | "slug" | "labels">,
-): DeploymentReport {
-  const { status, started_at, completed_at, host_id, repo, error_message, code } = report;
-  const { running_version, running_signer, health, log } = report;
-  return {
-    ...{ kind, slug, version: report.resolved_version ?? report.requested_version, status },
-    ...{ started_at, completed_at, host_id, repo, error_message, running_version, running_signer },
-    ...(code !== null && { code }),
-    ...(health !== undefined && { health }),
-    steps: stepsToReport(report.steps),
-    ...(log !== undefined && { log }),
-    ...(labels !== undefined && { labels }),
   };
 }
 

@@ -1,4 +1,4 @@
-import * as z from "zod";
+import type * as z from "zod";
 import type { Code } from "../../contract/codes.ts";
 import { artifactError } from "../../contract/errors.ts";
 import { MAX_KIT_BYTES, MAX_KIT_REPORT_BYTES, MAX_KIT_TERMS_BYTES } from "../../contract/kits/limits.ts";

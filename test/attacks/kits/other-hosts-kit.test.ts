@@ -2,8 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
-import { newHostSeed } from "../../../lib/artifact/sealed/host-key.ts";
-import { hostKeyOf } from "../../../lib/artifact/sealed/host-key.ts";
+import { hostKeyOf, newHostSeed } from "../../../lib/artifact/sealed/host-key.ts";
 import { openKitTerms } from "../../../lib/artifact/sealed/kit.ts";
 import { offlineSite } from "../../support/host/offline-site.ts";
 

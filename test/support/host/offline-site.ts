@@ -5,7 +5,7 @@ import type { Test } from "tap";
 import { type HostKey, hostKeyOf, newHostSeed } from "../../../lib/artifact/sealed/host-key.ts";
 import { hostLine } from "../../../lib/contract/settings/host-line.ts";
 import { startHub } from "../hub/harness.ts";
-import { publishedArchive, publishedProject,type PublishedTarget } from "../hub/published.ts";
+import { publishedArchive, publishedProject, type PublishedTarget } from "../hub/published.ts";
 import { commandLine, type Ended } from "../programs/command-line.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 

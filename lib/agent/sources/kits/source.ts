@@ -2,7 +2,8 @@ import { changedKit } from "../../../artifact/kits/kit-folder.ts";
 import { asSealiftError } from "../../../contract/errors.ts";
 import { type Target, targetName } from "../../../contract/target.ts";
 import { acceptKit } from "../../../releases/kits.ts";
-import { marketplaceReportOf, marketplaceSource, type MarketplaceSourceOptions } from "../marketplace.ts";
+import { marketplaceSource, type MarketplaceSourceOptions } from "../marketplace.ts";
+import { marketplaceReportOf } from "../marketplace-report.ts";
 import { projectReportOf, projectSource, type ProjectSourceOptions } from "../project.ts";
 import type { Fetched, Source } from "../source.ts";
 import { type HostKit, type KitChoice, openHostKit, versionIn } from "./host-kit.ts";
@@ -60,12 +61,12 @@ function rethrowKeyFault(error: unknown): never {
 
 function kitSource(choice: KitChoice, target: Target, { base, sourceOf, report }: KitParts): Source {
   let opened: HostKit | undefined;
-  const { kind, slug, requestedVersion, trust, precheck, acceptedSigners } = base;
+  const { kind, slug, requestedVersion, trust } = base;
   return {
     ...{ kind, slug, target: base.target, requestedVersion },
     ...(trust !== undefined && { trust }),
-    ...(precheck !== undefined && { precheck }),
-    ...(acceptedSigners !== undefined && { acceptedSigners }),
+    precheck: async (supervisor) => base.precheck?.(supervisor),
+    acceptedSigners: async (layout) => (await base.acceptedSigners?.(layout)) ?? null,
     statements() {
       const { facts = null, provenance = null } = opened?.text ?? {};
       return {
