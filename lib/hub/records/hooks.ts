@@ -60,6 +60,8 @@ export interface RecordHooks {
   onHosts?(transaction: Transacted, view: FleetKey, hostIds: readonly string[]): Promise<void>;
   /** Called with reports as they are stored. @param reports all of one view */
   onReports?(transaction: Transacted, reports: readonly StoredReport[]): Promise<void>;
+  /** Returns the Ed25519 key by which a host of a project signs, hexadecimal; undefined where it is not known. */
+  hostKeyOf?(db: Queries, projectId: string, hostId: string): Promise<string | undefined>;
   /** Adds the feature's facts about versions, by version id, to a list for managers. */
   listedOf?(db: Queries, versions: readonly string[]): Promise<ReadonlyMap<string, Partial<ManagedVersion>>>;
   /** Counts what the feature keeps for a project, plugin or service. */
@@ -88,6 +90,12 @@ export function hooksOf(db: Queries): readonly RecordHooks[] {
 /** Requires that every feature admits an upload. @throws HubError */
 export async function admitBytes(transaction: Transacted, upload: Upload): Promise<void> {
   for (const hooks of hooksOf(transaction)) await hooks.admit?.(transaction, upload);
+}
+
+/** Tells whether a host of a project signs by a key, as some feature knows. @param key Ed25519, hexadecimal */
+export async function isKeyOfHost(db: Queries, projectId: string, hostId: string, key: string): Promise<boolean> {
+  for (const hooks of hooksOf(db)) if ((await hooks.hostKeyOf?.(db, projectId, hostId)) === key) return true;
+  return false;
 }
 
 /** Runs the hooks of all features for an entry of the audit log. @param now milliseconds since 1970 */

@@ -9,7 +9,7 @@ import type { RootMark } from "../../contract/trust/marks.ts";
 import { HubError } from "../base/errors.ts";
 import { recordId } from "../base/identity.ts";
 import type { ReportsTable } from "./fleet-tables.ts";
-import { hooksOf } from "./hooks.ts";
+import { hooksOf, isKeyOfHost } from "./hooks.ts";
 import type { StoredRecord } from "./host-columns.ts";
 import { advanceView, hostsBefore, type NewHost, storeHosts } from "./host-rows.ts";
 import type { Queries } from "./port.ts";
@@ -43,8 +43,11 @@ export interface IncomingReport {
   root?: RootMark | undefined;
   /** Version of the host's agent; undefined where it does not say it. */
   agent?: string | undefined;
-  /** Whether it came back from a host without network, signed by it: it counts as of the time when it was made. */
-  isByKit?: boolean;
+  /**
+   * Ed25519 public key that has signed it, hexadecimal, where it came back from a host without network: it counts as of
+   * the time when it was made. Undefined for one that its host has sent.
+   */
+  signedBy?: string | undefined;
   /** Kept with the host's newest record only, and left out of the view. */
   steps?: readonly StepOutcome[] | undefined;
   createdAt: string;
@@ -69,8 +72,8 @@ export interface ReportContext {
   agent?: string | undefined;
   /** Only host that the key speaks for; null for any. */
   keyHost: string | null;
-  /** Kit by which the report came back, and the report's digest; undefined for one that its host has sent. */
-  byKit?: { kit: string; digest: string; madeAt: string } | undefined;
+  /** Kit by which the report came back, its digest, and who has signed it; undefined for one that its host sent. */
+  byKit?: { kit: string; digest: string; madeAt: string; signedBy: string } | undefined;
 }
 
 /** Stores reports in the database. */
@@ -109,15 +112,16 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
     const turned = new Map<string, Health>();
     for (const [
       index,
-      { hostId, hostRecord, id, isNamed, isBound, isByKit, createdAt, root, agent, steps: taken },
+      { hostId, hostRecord, id, isNamed, isBound, signedBy, createdAt, root, agent, steps: taken },
     ] of added.entries()) {
       const earlier = hosts.get(hostId);
       const wasBound = (earlier ?? before.get(hostId))?.is_bound === 1;
-      // A host has signed what comes by a kit, whoever brings it.
-      if (!isBound && isByKit !== true && wasBound) throw hasOwnKey(hostId);
+      // Whoever makes a kit names the keys of its hosts: that of a host with a key of its own must be known otherwise.
+      const isOwn = isBound || (signedBy !== undefined && (await isKeyOfHost(transaction, target, hostId, signedBy)));
+      if (wasBound && !isOwn) throw hasOwnKey(hostId);
       // A failed deployment that does not report the running version is assumed to have left it unchanged.
       const known = earlier?.record ?? parsed(before.get(hostId)?.record);
-      if (isByKit === true && known !== undefined && known.created_at > hostRecord.created_at) continue;
+      if (signedBy !== undefined && known !== undefined && known.created_at > hostRecord.created_at) continue;
       const running = runningIn(hostRecord) ?? runningIn(known) ?? UNKNOWN;
       const record: StoredRecord = { ...hostRecord, ...running, ...healthAfter(hostRecord, known) };
       if (hostRecord.applications === undefined && known !== undefined && keepsRunning(record, known))
@@ -131,7 +135,7 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
         report_id: id,
         record,
         steps: taken === undefined ? null : JSON.stringify(taken),
-        is_bound: isBound || (isByKit === true && wasBound) ? 1 : 0,
+        is_bound: isBound || wasBound ? 1 : 0,
         seen_at: isNamed ? createdAt : (earlier?.seen_at ?? null),
         first_change: earlier?.first_change ?? change,
         root_version: root?.version ?? earlier?.root_version ?? null,
@@ -250,7 +254,7 @@ const ofHost = (
   hostRecord,
   isNamed: named === hostRecord.host_id,
   isBound: keyHost === hostRecord.host_id,
-  isByKit: byKit !== undefined,
+  signedBy: byKit?.signedBy,
   ...{ steps, root, agent, createdAt: new Date(now).toISOString() },
 });
 

@@ -12,6 +12,10 @@ export const kitsFeature: HubFeature = {
     if (action === "host.remove")
       await changeHosts(db, subject, facts.host_id, { removed_at: new Date(now).toISOString() });
   },
+  // Hosts whose keys stay go on with their kits; what has come back already stays in the fleet.
+  async onTransfer(transaction, { id, kind }, { keepKeys }) {
+    if (!keepKeys && kind === "project") await forgetKits(transaction, id);
+  },
   onDelete: (transaction, { id }) => forgetKits(transaction, id),
   start: () => Promise.resolve({ routes: kitRoutes }),
 };

@@ -1,6 +1,9 @@
 import { hostFingerprint } from "../../../artifact/sealed/host-key.ts";
 import type { KitHost, KitRecord } from "../../../contract/kits/records.ts";
+import type { Principal } from "../../base/principal.ts";
+import { controls } from "../../base/rights.ts";
 import type { PageRange, Queries, Transacted } from "../../records/port.ts";
+import type { Project } from "../../records/projects.ts";
 import { deleteWhere, selectWhere, updateWhere } from "../../records/rows.ts";
 import { type KitHostsTable, type KitsTable, own } from "./tables.ts";
 
@@ -67,6 +70,14 @@ export async function listKits(
     hosts: (ofKit.get(kit.id) ?? []).map(({ kit_id: _, ...each }) => each),
   }));
 }
+
+/**
+ * Tells whether a key acts on a kit: on all of a target that it controls, and on the own kits of a plugin or service
+ * that it only sees: their reports go into a fleet of its own.
+ */
+export const actsOn = (principal: Principal, kit: KitsTable, project: Project): boolean =>
+  controls(principal, project) ||
+  (project.kind !== "project" && principal.projectId === null && kit.owner === principal.owner);
 
 export const findKit = (db: Queries, id: string): Promise<KitsTable | undefined> =>
   selectWhere(own(db), "kits", { id }).selectAll().executeTakeFirst();

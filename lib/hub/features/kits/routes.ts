@@ -21,7 +21,7 @@ import { findArtifact } from "../../records/artifacts.ts";
 import { findProject } from "../../records/projects.ts";
 import { fleetOf, subjectOf } from "../../records/subjects.ts";
 import type { Core } from "../feature.ts";
-import { endKit, findKit, listKits, storeKit } from "./records.ts";
+import { actsOn, endKit, findKit, listKits, storeKit } from "./records.ts";
 import { takeReport } from "./take-report.ts";
 
 /** Version that a kit is made of. */
@@ -80,11 +80,8 @@ export function kitRoutes(options: MountOptions<Core>): readonly Served[] {
   /** Finds a kit that the key may see. @throws HubError 404 */
   async function kitOf(principal: Principal, projectId: string, kitId: string) {
     const [project, kit] = [await findProject(db, projectId), await findKit(db, kitId)];
-    const isSeen =
-      project !== undefined &&
-      kit?.project_id === project.id &&
-      (controls(principal, project) || (principal.projectId === null && kit.owner === principal.owner));
-    if (!isSeen) throw notFound("There is no such kit.");
+    if (project === undefined || kit?.project_id !== project.id || !actsOn(principal, kit, project))
+      throw notFound("There is no such kit.");
     return { project, kit };
   }
 
@@ -127,7 +124,7 @@ export function kitRoutes(options: MountOptions<Core>): readonly Served[] {
       const project = await findProject(db, request.params.id);
       const isControlled = project !== undefined && controls(principal, project);
       // A key that is bound to another target sees nothing of this one, whoever its owner is.
-      if (project === undefined || (!isControlled && principal.projectId !== null))
+      if (project === undefined || (!isControlled && (principal.projectId !== null || project.kind === "project")))
         throw notFound("There is no such project, plugin or service.");
       const { host_id: host, live } = request.query;
       const asked = {

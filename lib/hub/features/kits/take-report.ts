@@ -7,19 +7,22 @@ import { targetText } from "../../../contract/target.ts";
 import { rootMarkIn } from "../../../contract/trust/marks.ts";
 import { JSON_LIMITS, parseJson } from "../../../support/documents/limits.ts";
 import { safelyParsed } from "../../../support/documents/safe-parse.ts";
+import { HubError } from "../../base/errors.ts";
 import type { Principal } from "../../base/principal.ts";
-import { controls } from "../../base/rights.ts";
 import { findProject, type Project } from "../../records/projects.ts";
 import { type ReportContext, storeProjectReport, storeTargetReport } from "../../records/reports.ts";
 import { selectWhere } from "../../records/rows.ts";
 import { subjectOf } from "../../records/subjects.ts";
 import type { Core } from "../feature.ts";
-import { findKit, findKitHost } from "./records.ts";
+import { actsOn, findKit, findKitHost } from "./records.ts";
 import type { KitsTable } from "./tables.ts";
 
 type Taken = KitReportsTaken["items"][number];
 
-const refused = (code: "kit_unknown" | "kit_report_invalid" | "host_removed", message: string): Taken => ({
+const refused = (
+  code: "kit_unknown" | "kit_report_invalid" | "host_removed" | "other_host",
+  message: string,
+): Taken => ({
   ...{ state: "refused", host_id: null, code, message },
 });
 
@@ -44,11 +47,7 @@ export async function takeReport(hub: Core, principal: Principal, text: string):
   const { signed, digest } = report;
   const kit = await findKit(db, signed.kit);
   const project = kit && (await findProject(db, kit.project_id));
-  const isOwn =
-    kit !== undefined &&
-    project !== undefined &&
-    (controls(principal, project) || (principal.projectId === null && principal.owner === kit.owner));
-  if (!isOwn)
+  if (kit === undefined || project === undefined || !actsOn(principal, kit, project))
     return refused(
       "kit_unknown",
       `The hub knows no kit ${signed.kit} of the key's: it was made at another hub, or after the backup that this one was restored from.`,
@@ -64,9 +63,15 @@ export async function takeReport(hub: Core, principal: Principal, text: string):
     named: undefined,
     root: signed.root === null ? undefined : rootMarkIn(signed.root),
     keyHost: null,
-    byKit: { kit: kit.id, digest, madeAt: kit.made_at },
+    byKit: { kit: kit.id, digest, madeAt: kit.made_at, signedBy: host.ed25519 },
   };
-  return storeOnce(hub, project, kit, { host: host.host_id, report: signed.report }, context);
+  try {
+    return await storeOnce(hub, project, kit, { host: host.host_id, report: signed.report }, context);
+  } catch (error) {
+    if (!(error instanceof HubError) || error.code !== "other_host") throw error;
+    const why = `The host ${host.host_id} has a key of its own, and the hub has another card of it, or none.`;
+    return refused("other_host", why);
+  }
 }
 
 /** Stores a report under the name that the host has in the kit. */

@@ -1,13 +1,17 @@
 import type { HubFeature } from "../feature.ts";
-import { dropHost, forgetProject, renameHostSettings } from "./records.ts";
+import { dropHost, findHostSettings, forgetProject, renameHostSettings } from "./records.ts";
 import { settingsRoutes } from "./routes.ts";
-import { showAsNone, showSettings } from "./shown.ts";
+import { keysOfCard, showAsNone, showSettings } from "./shown.ts";
 import { hostSettings, hostTerms } from "./tables.ts";
 
 /** Settings of hosts, which the hub carries and cannot read; cards of hosts, and what hosts say of their settings. */
 export const settings: HubFeature = {
   name: "settings",
   tables: [hostSettings, hostTerms],
+  async hostKeyOf(db, project_id, host_id) {
+    const { card = null } = (await findHostSettings(db, { project_id, host_id })) ?? {};
+    return card === null ? undefined : keysOfCard(card).ed25519;
+  },
   async onAudit(db, { action, subject: project_id, facts }) {
     if (action === "host.rename") await renameHostSettings(db, { project_id, host_id: facts.from }, facts.to);
     if (action === "host.remove") await dropHost(db, { project_id, host_id: facts.host_id });

@@ -181,19 +181,55 @@ t.test("reports that no host of the kit has signed are refused, each with a code
   t.equal((await hub.call("GET", `/app/deploy/v1/projects/${project.id}/hosts/pier-7`)).status, 404);
 });
 
-t.test("a renamed host keeps its kits, and a removed one reports no more", async (t) => {
+t.test("a host with a key of its own reports by the key of its card, and no more once it was removed", async (t) => {
   const hub = await startHub(t, { rateLimits: false });
-  const { id, host, project, at } = await withSettings(hub);
+  const { id, host, project, at, sendCard } = await withSettings(hub);
   await project.publish(publication("1.0.0"));
   const pier = await host("pier-7");
   const named = { host_id: "pier-7", x25519: pier.key.x25519, ed25519: pier.key.ed25519 };
   const json = { version: "1.0.0", hosts: [named], deployment_credential: project.credential };
   const kit = (await hub.call("POST", `${at}/kits`, { key: project.key, json })).body as unknown as MadeKit;
   const offline = { name: "pier-7", key: pier.key, named };
+  const wire = { project_id: id, deployment_id: "online", status: "success", version: "0.9.0", plugins: [] };
+  const session = await hub.call("POST", "/app/deploy/v1/auth", {
+    key: null,
+    json: { xdevkey: pier.api, project_id: id },
+  });
+  const bearer = session.body["access_token"] as string;
+  const times = { started_at: "2026-01-01T00:00:00Z", completed_at: "2026-01-01T00:00:00Z", host_id: "pier-7" };
+  await hub.call("POST", "/app/deploy/v1/deployments/report", { bearer, json: { ...wire, ...times } });
+  const thief = offlineHost("pier-7");
+  const forged = { ...json, hosts: [thief.named] };
+  const other = (await hub.call("POST", `${at}/kits`, { key: project.key, json: forged })).body as unknown as MadeKit;
+  t.match(await submitted(hub, [reportOf(thief, other.id, id)]), [{ state: "refused", code: "other_host" }]);
+  t.match(
+    await submitted(hub, [reportOf(offline, kit.id, id)]),
+    [{ code: "other_host" }],
+    "before the hub has its card",
+  );
+  await sendCard(pier);
+  t.match(await submitted(hub, [reportOf(thief, other.id, id)]), [{ code: "other_host" }]);
   t.match(await submitted(hub, [reportOf(offline, kit.id, id)]), [{ state: "taken", host_id: "pier-7" }]);
   t.equal((await hub.call("DELETE", `${at}/joined-hosts/pier-7`)).status, 204);
   t.match((await hub.call("GET", `${at}/kits?host_id=pier-7&live=true`)).body, {
-    items: [{ hosts: [{ removed_at: /^20/ }] }],
+    items: [{ hosts: [{ removed_at: /^20/ }] }, { hosts: [{ removed_at: /^20/ }] }],
   });
   t.match(await submitted(hub, [reportOf(offline, kit.id, id)]), [{ state: "refused", code: "host_removed" }]);
+});
+
+t.test("the former owner of a project neither lists its kits nor reports by them", async (t) => {
+  const { hub, project, pier, make, at } = await made(t);
+  const kit = (await make()).body as unknown as MadeKit;
+  const scopes = ["deploy", "report", "read"];
+  const keyFor = async (owner: string) =>
+    (await hub.call("POST", "/devkeys/api-keys", { json: { name: owner, owner, scopes } })).body["key"] as string;
+  const [former, next, last] = [await keyFor("administrator"), await keyFor("else"), await keyFor("third")];
+  const json = { owner: "else", keep_keys: true };
+  const transferred = await hub.call("POST", `/devkeys/projects/${project.id}/transfer`, { json });
+  t.equal(transferred.status, 200, transferred.bytes.toString());
+  t.match(await submitted(hub, [reportOf(pier, kit.id, project.id)], former), [{ code: "kit_unknown" }]);
+  isErrorBody(t, await hub.call("GET", at, { key: former }), 404, "not_found");
+  t.match(await submitted(hub, [reportOf(pier, kit.id, project.id)], next), [{ state: "taken" }]);
+  await hub.call("POST", `/devkeys/projects/${project.id}/transfer`, { json: { owner: "third" } });
+  t.match(await submitted(hub, [reportOf(pier, kit.id, project.id)], last), [{ code: "kit_unknown" }]);
 });
