@@ -19,11 +19,13 @@ export class KitCollect extends withOptions(kitCollect) {
 
   override async run(): Promise<number> {
     const { hostKey, projectRoot, labels } = this.options;
-    const [{ collectReports }, { hostKeyIn }, { layoutOf }] = await Promise.all([
+    const [{ collectReports }, { hostKeyIn }, { layoutOf }, { ownFolder }] = await Promise.all([
       import("../../lib/agent/kit-reports.ts"),
       import("../../lib/agent/joining/host-key-file.ts"),
       import("../../lib/releases/layout.ts"),
+      import("../joining/watched-host.ts"),
     ]);
+    await ownFolder(resolve(projectRoot));
     using interrupt = interruptible();
     const { signal } = interrupt;
     const { written, known } = await collectReports(layoutOf(resolve(projectRoot)), resolve(this.folder), {

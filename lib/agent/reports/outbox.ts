@@ -3,6 +3,7 @@ import { asSealiftError, deploymentError, isAbort, type SealiftError } from "../
 import { localReport } from "../../contract/surfaces/reports.ts";
 import type { TargetName } from "../../contract/target.ts";
 import { readJsonFile } from "../../releases/json-file.ts";
+import { readAcceptedKit } from "../../releases/kits.ts";
 import type { Layout } from "../../releases/layout.ts";
 import type { Emit } from "../base/events.ts";
 import type { Reporter } from "../base/reporter.ts";
@@ -57,7 +58,9 @@ const outOfTime = (cause: unknown): SealiftError => deploymentError("timed_out",
 export async function tellUnsent(layout: Layout, target: TargetName, emit: Emit): Promise<void> {
   if ((await unsentNames(layout, target)).length === 0) return;
   const message =
-    "The hub is not told: no hub with a key is known here. The next deployment tells it, or the same command with --hub-url and --api-key-file.";
+    (await readAcceptedKit(layout, target)) === undefined
+      ? "The hub is not told: no hub with a key is known here. The next deployment tells it, or the same command with --hub-url and --api-key-file."
+      : "The report waits here for a stick: the next kit takes it along, or `sealift kit collect FOLDER`.";
   emit({ event: "warning", message });
 }
 

@@ -25,6 +25,7 @@ t.test("three versions on sticks, once back, and every report stands in the flee
   t.match((await deploy(second)).result, { outcome: "deployed", version: "1.1.0", previous_version: "1.0.0" });
   const back = await sealift(folder, ["rollback", target.name, "--project-root", root]);
   t.match(back.result, { status: "success", version: "1.0.0" }, back.stderr + back.stdout);
+  t.match(back.stdout, "waits here for a stick");
   t.match((await deploy(first)).result, { error: { code: "kit_older" } });
 
   await target.publish("1.2.0");
@@ -53,6 +54,16 @@ t.test("three versions on sticks, once back, and every report stands in the flee
   t.equal(host["seen_at"], undefined);
   const { items } = (await hub.call("GET", `/devkeys/projects/${target.slug}/kits`)).body as { items: object[] };
   t.equal(items.length, 3);
+});
+
+t.test("a dry run looks at a kit, and accepts nothing", async (t) => {
+  const { root, target, make, deploy } = await offlineSite(t);
+  await target.publish("1.0.0");
+  const kit = await make("kit");
+  const tried = await deploy(kit, ["--dry-run"]);
+  t.equal(tried.code, 0, tried.stderr + tried.stdout);
+  await t.rejects(readFile(join(root, ".sealift/state", `project-${target.slug}.kit.json`)), { code: "ENOENT" });
+  t.strictSame((await readdir(kit)).toSorted(), ["artifact.bin", "kit.json"]);
 });
 
 t.test("a plugin comes on a stick, with its author's HMAC", async (t) => {

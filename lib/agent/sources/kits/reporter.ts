@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { lstat, mkdir, open, rm } from "node:fs/promises";
+import { mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { entryCalled, readRegular } from "../../../artifact/kits/kit-folder.ts";
 import type { HostKey } from "../../../artifact/sealed/host-key.ts";
@@ -10,6 +10,7 @@ import type { LocalReport } from "../../../contract/surfaces/reports.ts";
 import { type Target, targetName, targetText } from "../../../contract/target.ts";
 import { rootMarkText } from "../../../contract/trust/marks.ts";
 import { keepKitReport, readAcceptedKit } from "../../../releases/kits.ts";
+import { openFolder } from "../../../releases/open-folder.ts";
 import type { Reporter } from "../../base/reporter.ts";
 
 /** Parts of a reporter whose reports are carried. */
@@ -37,13 +38,21 @@ export function kitReporter({ key, target, folder, openedKit, wireReport }: KitR
           hint: "The next run with a kit signs the report.",
         });
       const { host_id, trust_root: root } = report;
-      const facts = { kit, target: targetText(target), host_id, report: JSON.stringify(wireReport(report)) };
+      const facts = { kit, target: targetText(target), host_id, report: fitting(wireReport(report)) };
       const text = signKitReport({ ...facts, root: root === undefined ? null : rootMarkText(root) }, key);
       const name = await keepKitReport(layout, targetName(target), text, parseKitReport(text).digest);
       // The stick may be read-only, full or gone: `sealift kit collect` takes the report along later.
       if (folder !== undefined) await carryReport(folder, name, text).catch(() => undefined);
     },
   };
+}
+
+/** Returns a report as a JSON text that fits: one with too many plugins or lines of a log goes without them. */
+function fitting(wire: object): string {
+  const text = JSON.stringify(wire);
+  if (Buffer.byteLength(text) <= MAX_KIT_REPORT_BYTES) return text;
+  const { log: _log, steps: _steps, ...rest } = wire as Record<string, unknown>;
+  return JSON.stringify("plugins" in rest ? { ...rest, plugins: [] } : rest);
 }
 
 /**
@@ -53,20 +62,21 @@ export function kitReporter({ key, target, folder, openedKit, wireReport }: KitR
  * @throws Error where the stick cannot be written
  */
 export async function carryReport(folder: string, name: string, text: string): Promise<boolean> {
-  const reports = join(folder, (await entryCalled(folder, KIT_REPORTS_FOLDER)) ?? KIT_REPORTS_FOLDER);
-  await mkdir(reports).catch((error: NodeJS.ErrnoException) => {
+  const path = join(folder, (await entryCalled(folder, KIT_REPORTS_FOLDER)) ?? KIT_REPORTS_FOLDER);
+  await mkdir(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
   });
-  if (!(await lstat(reports)).isDirectory()) throw new Error(`${reports} is not a folder`);
-  const known = await entryCalled(reports, name);
+  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+  // Whoever else may write on the stick could put a link in its place meanwhile.
+  await using reports = await openFolder(path);
+  const known = await entryCalled(reports.path("."), name);
   if (known !== undefined) {
     // A stick that was pulled out may have a part of it.
-    const kept = await readRegular(join(reports, known), 2 * MAX_KIT_REPORT_BYTES).catch(() => undefined);
+    const kept = await readRegular(reports.path(known), 2 * MAX_KIT_REPORT_BYTES).catch(() => undefined);
     if (kept?.trim() === text) return false;
-    await rm(join(reports, known));
+    await rm(reports.path(known));
   }
-  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
-  await using file = await open(join(reports, name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o644);
+  await using file = await open(reports.path(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o644);
   await file.writeFile(`${text}\n`);
   await file.sync();
   return true;
