@@ -16,12 +16,8 @@ import { findMarks } from "../../lib/hub/records/latest/states.ts";
 import { deleteVersion, releaseVersion, yankVersion } from "../../lib/hub/records/managed-versions.ts";
 import { type Database, inTransaction, type Transacted } from "../../lib/hub/records/port.ts";
 import { findProject, lockProject, type Project, readPulse } from "../../lib/hub/records/projects.ts";
-import {
-  type IncomingReport,
-  storeProjectReport,
-  storeReports,
-  storeTargetReport,
-} from "../../lib/hub/records/reports.ts";
+import { storeProjectReport, storeTargetReport } from "../../lib/hub/records/received-reports.ts";
+import { type IncomingReport, storeReports } from "../../lib/hub/records/reports.ts";
 import { fleetOf } from "../../lib/hub/records/subjects.ts";
 import { transferProject } from "../../lib/hub/records/transfer.ts";
 import { findVisibleTarget } from "../../lib/hub/records/visible-targets.ts";

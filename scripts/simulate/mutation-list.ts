@@ -66,7 +66,7 @@ export const MUTATIONS: readonly Mutation[] = [
   mutation("failures that a person saw do not count", TALLY, [" && host.reportedAt > failuresSince", ""]),
   mutation("an unhealthy host is not done", TALLY, ["=== version && !host.isUnhealthy", "=== version"]),
   mutation("an unhealthy host fails", TALLY, ["=== version ? host.isUnhealthy :", "=== version ? false :"]),
-  mutation("a report says who is unhealthy", "records/reports.ts", [
+  mutation("a report says who is unhealthy", "records/received-reports.ts", [
     "  health: report.health,\n",
     "  health: undefined,\n",
   ]),

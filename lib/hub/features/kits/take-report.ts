@@ -10,7 +10,7 @@ import { safelyParsed } from "../../../support/documents/safe-parse.ts";
 import { HubError } from "../../base/errors.ts";
 import type { Principal } from "../../base/principal.ts";
 import { findProject, type Project } from "../../records/projects.ts";
-import { type ReportContext, storeProjectReport, storeTargetReport } from "../../records/reports.ts";
+import { type ReportContext, storeProjectReport, storeTargetReport } from "../../records/received-reports.ts";
 import { selectWhere } from "../../records/rows.ts";
 import { subjectOf } from "../../records/subjects.ts";
 import type { Core } from "../feature.ts";

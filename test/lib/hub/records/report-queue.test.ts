@@ -2,8 +2,8 @@ import t, { type Test } from "tap";
 import { FEATURES } from "../../../../lib/hub/features.ts";
 import { openDatabase } from "../../../../lib/hub/records/database.ts";
 import type { FleetKey } from "../../../../lib/hub/records/fleet.ts";
+import { storeProjectReport } from "../../../../lib/hub/records/received-reports.ts";
 import { ReportQueue } from "../../../../lib/hub/records/report-queue.ts";
-import { storeProjectReport } from "../../../../lib/hub/records/reports.ts";
 
 async function open(t: Test) {
   const transactions: string[] = [];
