@@ -3,6 +3,7 @@ import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import { offlineSite, sealift } from "../../support/host/offline-site.ts";
+import { until } from "../../support/until.ts";
 
 t.test("three versions on sticks, once back, and every report stands in the fleet", async (t) => {
   const { hub, folder, target, key, root, make, deploy } = await offlineSite(t);
@@ -54,6 +55,18 @@ t.test("three versions on sticks, once back, and every report stands in the flee
   t.equal(host["seen_at"], undefined);
   const { items } = (await hub.call("GET", `/devkeys/projects/${target.slug}/kits`)).body as { items: object[] };
   t.equal(items.length, 3);
+});
+
+t.test("a policy is met by what the kit says of the version", async (t) => {
+  const { folder, target, make, deploy } = await offlineSite(t);
+  await target.publish("1.0.0");
+  const published = Date.now();
+  const kit = await make("kit");
+  await writeFile(join(folder, "policy.yaml"), "min_age: 1d\n");
+  t.match((await deploy(kit, ["--policy", "policy.yaml"])).result, { error: { code: "policy_refused" } });
+  await writeFile(join(folder, "policy.yaml"), "min_age: 1s\n");
+  await until(() => Date.now() > published + 1100);
+  t.match((await deploy(kit, ["--policy", "policy.yaml"])).result, { outcome: "deployed" });
 });
 
 t.test("a dry run looks at a kit, and accepts nothing", async (t) => {
