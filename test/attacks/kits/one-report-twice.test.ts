@@ -41,5 +41,14 @@ for (const database of RACED)
       t.match(await submitted(two, [report, report]), [{ state: "known" }, { state: "known" }]);
       t.match(await logged(), [{ host_id: "ship-1", by_kit: { kit: id } }]);
       t.equal((await logged()).length, 1);
+      const plugin = (await one.call("GET", "/app/marketplace/plugins/tides")).body["id"] as string;
+      const kits = `/devkeys/projects/${plugin}/kits`;
+      const listed = async () => (await one.call("GET", `${kits}?host_id=ship-1&live=true`)).body["items"] as object[];
+      t.match(await listed(), [{ id, hosts: [{ host_id: "ship-1" }] }]);
+      t.equal((await two.call("DELETE", `${kits}/${id}`)).status, 204);
+      t.equal((await two.call("DELETE", `${kits}/${id}`)).status, 204, "and again");
+      t.strictSame(await listed(), []);
+      t.equal((await two.call("DELETE", `/devkeys/projects/${plugin}?force=true`)).status, 200);
+      t.match(await submitted(two, [report]), [{ code: "kit_unknown" }]);
     },
   );
