@@ -90,10 +90,11 @@ export class TargetLoop implements AsyncDisposable {
     return this.#layout.root === layout.root && this.#source.target === target;
   }
 
-  /** Takes over a changed definition, and retries at once what failed. @returns false for another project root */
+  /** Takes over a changed definition, which may have other labels. @returns false for another project root */
   redefine(target: WatchTarget): boolean {
     if (resolve(target.options.projectRoot) !== this.#layout.root) return false;
     this.#target = target;
+    this.answer.doubt();
     const isAsked = this.#held === "policy" || this.#held === "settings";
     if (isAsked) this.#asked ??= "check";
     if (this.#failures > 0 || this.#held === "quarantined" || isAsked) this.wake();
@@ -225,7 +226,7 @@ export class TargetLoop implements AsyncDisposable {
     emit({ event: "check.started", at: isoNow(), target: this.name });
     const before = await this.#memory.read();
     const { running, root } = await saysOfItself(this.#layout, this.#source.target);
-    const isDue = this.#failures > 0 || this.#held !== null || (this.#opensAt ?? Infinity) <= Date.now();
+    const isDue = this.#failures > 0 || this.#held !== null || Date.parse(before.latest?.nextAt ?? "") <= Date.now();
     const answer = await this.answer.polled(JSON.stringify([running, root]), isDue, () =>
       polling(this.#target.hub, () => this.#target.poll(before.latest?.etag ?? undefined, signal, running, root)),
     );

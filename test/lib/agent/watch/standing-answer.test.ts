@@ -93,6 +93,28 @@ t.test("a failure, a held version and a window that has opened are asked about a
   t.ok(Date.now() >= Date.parse(opens));
 });
 
+t.test("a window that the clock of the host has opened is asked about until the hub opens it", async (t) => {
+  const { target, w, asked, hint } = await streamed(t, true);
+  target.publish("1.0.0", { next: "2.0.0", nextAt: new Date(Date.now() - 2000).toISOString() });
+  hint();
+  await during(w, asked, 3);
+  t.ok((await during(w, asked)) >= 9);
+  target.publish("2.0.0");
+  await w.until("deploy.done", { version: "2.0.0" });
+});
+
+t.test("a new definition is asked about", async (t) => {
+  const { target, w, asked } = await streamed(t, true);
+  await during(w, asked, 3);
+  t.equal(await during(w, asked), 0);
+  let labelled = 0;
+  const poll: typeof target.poll = (...words) => (labelled++, target.poll(...words));
+  await w.watch.replace([{ ...target, poll }]);
+  await during(w, asked, 3);
+  t.equal(labelled, 1, "as labels of the host may be others");
+  t.equal(await during(w, asked), 0);
+});
+
 t.test("an answer ends after an hour at most, and with what the host says of itself", async (t) => {
   const answer = new StandingAnswer(() => 0);
   let asked = 0;
