@@ -36,8 +36,8 @@ export class StandingAnswer {
    * Asks the hub, unless its last answer stands. What is hinted meanwhile, and a failure, leave doubt.
    *
    * @param as what this host says of itself in the request: another text is asked with
-   * @param isDue whether the hub is to be asked in any case, as while a window should have opened: no hint tells that it
-   *   has, and it does by the hub's clock
+   * @param isDue whether the hub is to be asked in any case, as while a window should have opened: no hint tells that
+   *   it has, and it does by the hub's clock
    * @returns `changed: false` where nobody was asked
    */
   async polled(as: string, isDue: boolean, ask: () => Promise<Polled>): Promise<Polled> {

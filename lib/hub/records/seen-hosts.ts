@@ -19,8 +19,8 @@ export interface HostClaim {
 /** Host as a poll names it. */
 export interface SeenHost {
   id: string;
-  /** Version of the trust root that it follows; undefined for none. */
-  root: RootMark | undefined;
+  /** Version of the trust root that it follows; null for none, undefined where it does not say it. */
+  root: RootMark | null | undefined;
   /** Version of its agent; undefined where it does not say it. */
   agent?: string | undefined;
   /** By which it enters the view if it is not there; undefined for a host that enters by its first report. */
@@ -45,7 +45,8 @@ export async function seeHosts(db: Queries, view: FleetKey, hosts: readonly Seen
     })
     .where("host_id", "in", ids)
     .execute();
-  for (const group of Map.groupBy(hosts, ({ root }) => root && rootMarkText(root)).values())
+  const telling = hosts.filter(({ root }) => root !== undefined);
+  for (const group of Map.groupBy(telling, ({ root }) => root && rootMarkText(root)).values())
     await noteRoot(db, view, group);
   for (const [agent, group] of Map.groupBy(hosts, (host) => host.agent))
     if (agent !== undefined) await noteAgent(db, view, agent, idsOf(group));

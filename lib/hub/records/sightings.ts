@@ -39,7 +39,7 @@ export class Sightings extends HourlyNotes<Seen> {
   note({ headers }: { headers: IncomingHttpHeaders }, view: FleetKey, key?: Pick<Principal, "keyId" | "host">): void {
     const host = hostOf(headers);
     if (host === undefined) return;
-    const root = followedRootIn(headers);
+    const root = followedRootIn(headers) ?? null;
     const agent = agentIn(headers["user-agent"]);
     const by = key?.host === host ? key.keyId : undefined;
     // A host that was removed comes back with another key.
@@ -49,6 +49,15 @@ export class Sightings extends HourlyNotes<Seen> {
       ...{ id: host, root, agent },
       claim: by === undefined ? undefined : claimIn(headers, by),
     }));
+  }
+
+  /** Records the host that follows a stream of hints, which says neither what runs there nor what the host follows. */
+  hear({ headers }: { headers: IncomingHttpHeaders }, view: FleetKey): void {
+    const id = hostOf(headers);
+    if (id === undefined) return;
+    const agent = agentIn(headers["user-agent"]);
+    const name = JSON.stringify([view.holder, view.target, id, "heard", agent]);
+    this.noteOnce(name, () => ({ ...view, ...{ id, root: undefined, agent, claim: undefined } }));
   }
 
   /**
@@ -69,13 +78,23 @@ export class Sightings extends HourlyNotes<Seen> {
     const seenAt = new Date(now).toISOString();
     for (const group of Map.groupBy(seen, ({ holder, target }) => JSON.stringify([holder, target])).values()) {
       const { holder, target } = group[0]!;
-      // A host that has taken over another root or agent meanwhile was noted twice.
-      const hosts = [...new Map(group.map((host) => [host.id, host])).values()];
+      const hosts = [...Map.groupBy(group, ({ id }) => id).values()].map(newestOf);
       for (let start = 0; start < hosts.length; start += BATCH)
         await seeHosts(this.#db, { holder, target }, hosts.slice(start, start + BATCH), seenAt).catch(() => undefined);
     }
   }
 }
+
+/**
+ * Joins what was noted of one host meanwhile: it may have taken over another root or agent, and its stream of hints,
+ * which says neither, may have opened after its poll.
+ */
+const newestOf = (notes: readonly Seen[]): Seen => ({
+  ...notes.at(-1)!,
+  root: notes.findLast(({ root }) => root !== undefined)?.root,
+  agent: notes.findLast(({ agent }) => agent !== undefined)?.agent,
+  claim: notes.findLast(({ claim }) => claim !== undefined)?.claim,
+});
 
 /** Returns what a poll by a host's own key says of the host; undefined if it does not say what runs. */
 function claimIn(headers: IncomingHttpHeaders, keyId: string): HostClaim | undefined {

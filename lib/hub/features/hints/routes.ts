@@ -60,7 +60,7 @@ export function hintRoutes({ hub }: MountOptions<TargetAccessParts>, hints: Hint
       if (seen === undefined) continue;
       visible.set(seen.id, name);
       const { kind, slug } = parseTarget(name);
-      hub.sightings.note(request, fleetOf({ kind, id: seen.id, slug, owner: principal.owner }));
+      hub.sightings.hear(request, fleetOf({ kind, id: seen.id, slug, owner: principal.owner }));
     }
     return visible;
   }

@@ -20,7 +20,8 @@ const DAY = 86_400_000;
 const VIEW = { holder: "acme", target: "plugin/tide" };
 const HOSTS = ["a", "b", "B", "10", "9", "tromsø", "z_%!"];
 
-const MARKS: readonly (RootMark | undefined)[] = [
+const MARKS: readonly (RootMark | null | undefined)[] = [
+  null,
   undefined,
   { version: 1, digest: "a".repeat(64) },
   { version: 2, digest: "b".repeat(64) },
@@ -118,13 +119,13 @@ async function play(t: Test, database: Database, seed: number): Promise<void> {
     };
   };
   /** Versions of the trust root that hosts follow, by their last polls. */
-  const followed = new Map<string, RootMark | undefined>();
+  const followed = new Map<string, RootMark | null>();
   const seen = (): SeenHost => ({ id: of(HOSTS), root: of(MARKS) });
   const poll = async (hosts: readonly SeenHost[], seenAt: string) => {
     const each = [...new Map(hosts.map((host) => [host.id, host])).values()];
     await seeHosts(db, VIEW, each, seenAt);
     const there = (await db.selectFrom("hosts").select("host_id").execute()).map(({ host_id: id }) => id);
-    for (const { id, root } of each) if (there.includes(id)) followed.set(id, root);
+    for (const { id, root } of each) if (root !== undefined && there.includes(id)) followed.set(id, root);
   };
   const deeds: Record<string, () => Promise<unknown>> = {
     report: () => {

@@ -1,7 +1,9 @@
 // Holds: which hosts a poll brings into a fleet (lib/hub/records/seen-hosts.ts)
 import t, { type Test } from "tap";
 import { hostCommands } from "../../../../../commands/joining/hosts.ts";
+import { rootMarkText } from "../../../../../lib/contract/trust/marks.ts";
 import { isErrorBody, publication, type RunningHub, startHub } from "../../../../support/hub/harness.ts";
+import { follow } from "../../../../support/hub/hints.ts";
 import { invited, ownSecrets } from "../../../../support/hub/joining.ts";
 import { startPostgres } from "../../../../support/hub/postgres-server.ts";
 import { Visitor } from "../../../../support/hub/web.ts";
@@ -92,4 +94,33 @@ t.test("only a live key that speaks for the host alone brings it in", async (t) 
   await p.poll(await p.enters("pier-8"), "pier-8", "1.0.0");
   await p.remove("pier-8");
   t.same((await p.fleet()).body, {}, "nor one of a host that was removed before it was written");
+});
+
+async function streams(t: Test, more: { databaseUrl?: string } = {}): Promise<void> {
+  const p = await place(t, more);
+  const own = ownSecrets();
+  await p.join((await p.invite()).token, "pier-7", own);
+  const bearer = await p.sessionOf(own.key);
+  const root = { version: 3, digest: "a".repeat(64) };
+  const headers = { "x-sealift-root": rootMarkText(root), "user-agent": "sealift/0.3.0" };
+  const listen = async (): Promise<void> => {
+    const more = { "x-sealift-host": "pier-7", "user-agent": "sealift/0.3.0" };
+    await (await follow(t, p.hub(), own.key, [`project:${p.project.id}`], undefined, more)).next(0);
+  };
+  await p.poll(bearer, "pier-7", "1.0.0", headers);
+  await listen();
+  const shown = { running_version: "1.0.0", root_version: 3, root_digest: root.digest };
+  t.match((await p.fleet()).body, { "pier-7": shown }, "a poll and a stream within a writing");
+  await listen();
+  t.match((await p.fleet()).body, { "pier-7": shown }, "a stream alone");
+  await p.poll(await p.sessionOf(own.key), "pier-7", "1.0.0");
+  t.match((await p.fleet()).body, { "pier-7": { root_version: undefined } }, "a poll that follows none says so");
+}
+
+t.test("a stream of hints takes nothing back that a poll says, on SQLite", streams);
+
+t.test("a stream of hints takes nothing back that a poll says, on PostgreSQL", async (t) => {
+  const databaseUrl = await startPostgres(t);
+  if (databaseUrl === undefined) return void t.plan(0, "PostgreSQL is not installed");
+  await streams(t, { databaseUrl });
 });
