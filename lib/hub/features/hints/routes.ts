@@ -32,7 +32,10 @@ type Seen = VisibleTarget & { detail?: { detail: string; etag: string } };
 const hashIn = (request: FastifyRequest): string => credentialHash(request)!;
 
 /** Hints of changes: a stream for many targets, and a poll of many targets (docs/contract/hints.md). */
-export function hintRoutes({ hub }: MountOptions<TargetAccessParts>, hints: HintStreams): readonly Served[] {
+export function hintRoutes(
+  { hub, authentication }: MountOptions<TargetAccessParts>,
+  hints: HintStreams,
+): readonly Served[] {
   const { statements } = hub.database;
 
   /** Finds a target by the rules of its own route. @returns undefined where that route answers 404 or 403 */
@@ -101,12 +104,15 @@ export function hintRoutes({ hub }: MountOptions<TargetAccessParts>, hints: Hint
       if (visible.size === 0) throw notFound("There are no such targets, or none that you may see.");
       if (request.method === "HEAD") return reply.type(EVENT_STREAM_TYPE).send("");
       const subscription = {
-        id: JSON.stringify([keyHash, host, targets.toSorted()]),
+        // Two machines that speak for one host are heard each by itself.
+        id: JSON.stringify([keyHash, host, request.headers[HEADERS.instance.toLowerCase()], targets.toSorted()]),
         owner: principal.owner,
         visible,
         look: async (): Promise<VisibleTargets | undefined> => {
           const live = await findKey(statements, keyHash, hub.now());
-          return live && speaksFor(live, host) ? visibleTargets(request, targets, live, keyHash) : undefined;
+          if (live === undefined || !speaksFor(live, host)) return undefined;
+          authentication.accepted(request, live);
+          return visibleTargets(request, targets, live, keyHash);
         },
       };
       const lastEventId = request.headers["last-event-id"]?.toString();

@@ -6,9 +6,11 @@ import { projectPoll } from "../../../../../lib/agent/watch/target.ts";
 import { clonesOf, heardOf, type Machine } from "../../../../../lib/hub/features/joining/machines.ts";
 import { createHub } from "../../../../../lib/hub/hub.ts";
 import { hubAt, publication, startHub } from "../../../../support/hub/harness.ts";
+import { follow, SHORT } from "../../../../support/hub/hints.ts";
 import { invited, ownSecrets } from "../../../../support/hub/joining.ts";
 import { startPostgres } from "../../../../support/hub/postgres-server.ts";
 import { needs } from "../../../../support/programs/optional.ts";
+import { until } from "../../../../support/until.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -109,6 +111,21 @@ t.test("two watches with one key are told apart, whatever they ask", async (t) =
   for (let round = 0; round < 2; round++) for (const ask of watches) await ask(undefined, signal, null);
   await hub.hub.upkeep.run();
   t.match((await list())[0]!.clones, [{ address: "127.0.0.1" }, { address: "127.0.0.1" }]);
+});
+
+t.test("two watches with one key are told apart while they only listen", async (t) => {
+  const hub = await startHub(t, { hintTimes: SHORT });
+  const { project, invite, join, list } = await invited(hub);
+  const own = ownSecrets();
+  await join((await invite()).token, "pier-7", own);
+  for (const instance of ["the-machine", "its-clone"]) {
+    const headers = { "x-sealift-host": "pier-7", "x-sealift-instance": instance };
+    await follow(t, hub, own.key, [`project:${project.id}`], undefined, headers);
+  }
+  await until(async () => {
+    await hub.hub.upkeep.run();
+    return (await list())[0]!.clones.length === 2;
+  }, 20_000);
 });
 
 t.test("a clone is noticed that polls another hub than its twin", { skip: needs("initdb") }, async (t) => {
