@@ -176,6 +176,20 @@ t.test("streams and polls show no more than the calls for the latest version do"
   isErrorBody(t, await hub.call("GET", at("plugin:open"), stranger), 401, "key_rejected");
 });
 
+t.test("a target that is gone is hinted, while others of the stream are there", async (t) => {
+  const hub = await startHub(t, { hintTimes: QUICK });
+  const [stays, goes] = [await createProject(hub), await createProject(hub)];
+  const names = [stays, goes].map(({ id }) => `project:${id}`);
+  const stream = await follow(t, hub, hub.adminKey, names);
+  t.strictSame((await stream.next(0)).targets, names);
+  const path = `/devkeys/projects/${goes.id}`;
+  t.match(await hub.call("DELETE", path), { status: 200 });
+  t.strictSame((await stream.next(1)).targets, [names[1]]);
+  const looked = stream.comments() + 6;
+  await until(() => stream.comments() > looked);
+  t.equal(stream.hints.length, 2, "once");
+});
+
 t.test("a stream that comes back hears of what it missed, and of no more", async (t) => {
   const hub = await startHub(t, { hintTimes: QUICK });
   const project = await createProject(hub);

@@ -287,9 +287,11 @@ export class HintStreams implements AsyncDisposable {
       for (const stream of streams) stream.end();
       return;
     }
-    const seen = new Set(group.visible.keys());
+    const seen = group.visible;
     this.#see(group, visible);
-    const added = [...visible].filter(([id]) => !seen.has(id)).map(([, name]) => name);
-    if (added.length > 0) for (const stream of streams) stream.send(this.#frame(added, streams.size));
+    // Whoever waits for one that it may see no longer is told so by the call for its latest version.
+    const others = [...[...visible].filter(([id]) => !seen.has(id)), ...[...seen].filter(([id]) => !visible.has(id))];
+    const names = [...new Set(others.map(([, name]) => name))];
+    if (names.length > 0) for (const stream of streams) stream.send(this.#frame(names, streams.size));
   }
 }
