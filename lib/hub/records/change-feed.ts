@@ -23,8 +23,10 @@ export interface ChangeListener {
   changed(projectId: string): void;
   /** Called when changes may have been missed: any project may answer differently. */
   missed(): void;
-  /** Called while the database cannot be listened to; the feed retries. */
+  /** Called when the database cannot be listened to; the feed retries. */
   failed(error: unknown): void;
+  /** Called when it can be, at first and after a failure. */
+  works(): void;
 }
 
 /**
@@ -59,7 +61,7 @@ const pause = (ms: number, signal: AbortSignal): Promise<void> =>
 
 async function look({ statements }: Database, listener: ChangeListener, signal: AbortSignal): Promise<void> {
   let seen: number | undefined;
-  let hasFailed = false;
+  let hasFailed: boolean | undefined;
   while (!signal.aborted) {
     try {
       seen ??= Number((await statements.first(NEWEST, []))?.["number"]);
@@ -68,10 +70,11 @@ async function look({ statements }: Database, listener: ChangeListener, signal: 
         listener.changed(id as string);
         seen = Number(number);
       }
+      if (hasFailed !== false) listener.works();
       hasFailed = false;
       if (rows.length === PAGE) continue;
     } catch (error) {
-      if (!hasFailed) listener.failed(error);
+      if (hasFailed !== true) listener.failed(error);
       hasFailed = true;
     }
     await pause(TICK_MS, signal);
@@ -121,6 +124,7 @@ async function hearUntilLost(
   await Promise.race([client.connect(), lost.promise]);
   await client.query(`LISTEN ${CHANGES_CHANNEL}`);
   onHearing();
+  listener.works();
   listener.missed();
   while (!signal.aborted) {
     await Promise.race([pause(PULSE_MS, signal), lost.promise]);

@@ -25,6 +25,8 @@ export class Changes implements AsyncDisposable {
   #gathered = new Set<string>();
   #hasMissed = false;
   #timer: NodeJS.Timeout | undefined;
+  /** Time since which the database cannot be listened to, by `performance.now()`. */
+  #failingSince: number | undefined;
 
   constructor(database: Database, logger?: Logger) {
     this.#end = openChangeFeed(database, {
@@ -36,8 +38,19 @@ export class Changes implements AsyncDisposable {
         this.#hasMissed = true;
         this.#tellSoon();
       },
-      failed: (error) => logger?.warn({ err: error }, "cannot hear of changes for now; agents go on polling"),
+      failed: (error) => {
+        this.#failingSince ??= performance.now();
+        logger?.warn({ err: error }, "cannot hear of changes for now; agents will poll");
+      },
+      works: () => {
+        this.#failingSince = undefined;
+      },
     });
+  }
+
+  /** Milliseconds for which changes could not be heard of until now. */
+  get deafForMs(): number {
+    return this.#failingSince === undefined ? 0 : performance.now() - this.#failingSince;
   }
 
   /** Reports all changes from now on, at most once in 50 ms. Dispose the result to unsubscribe. */

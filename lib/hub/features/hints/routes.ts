@@ -23,7 +23,8 @@ import { findAnswer, readPulse } from "../../records/projects.ts";
 import { hostOf } from "../../records/sightings.ts";
 import { fleetOf } from "../../records/subjects.ts";
 import { findVisibleTarget, type VisibleTarget } from "../../records/visible-targets.ts";
-import type { HintStreams, VisibleTargets } from "./streams.ts";
+import type { VisibleTargets } from "./sent-hints.ts";
+import type { HintStreams } from "./streams.ts";
 
 /** Target as a caller may see it; `detail` is the detail record of surface A. */
 type Seen = VisibleTarget & { detail?: { detail: string; etag: string } };

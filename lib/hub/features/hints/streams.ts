@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { setImmediate } from "node:timers/promises";
 import { BEATS, type ChangeHint, HINT_EVENT } from "../../../contract/surfaces/changes.ts";
@@ -6,6 +5,7 @@ import { collectGarbage } from "../../../support/buffer-pacing.ts";
 import { HubError } from "../../base/errors.ts";
 import { eventBytes, EventStream } from "../../http/event-stream.ts";
 import type { Changes } from "./changes.ts";
+import { SentHints, type VisibleTargets } from "./sent-hints.ts";
 
 /** Share of the hub's connections available to streams; polls and everything else need the rest. */
 const PART_OF_ROOM = 3 / 4;
@@ -24,8 +24,6 @@ const COLLECT_EVERY = 1000;
 /** Hub time per hinted request, in milliseconds. */
 const SPREAD_OF_ONE_MS = 0.15;
 const LONGEST_SPREAD_MS = 1500;
-/** Hints remembered for streams that reconnect. */
-const MAX_REMEMBERED = 1000;
 
 /** Timing of streams, in milliseconds. */
 export interface StreamTimes {
@@ -35,12 +33,11 @@ export interface StreamTimes {
   recheckMs: number;
   /** Time after which a stream ends whose reader takes no bytes. */
   stuckMs: number;
+  /** Time for which a hub may hear of no changes before its streams end. */
+  deafMs: number;
 }
 
-const TIMES: StreamTimes = { beatMs: 15_000, recheckMs: 30_000, stuckMs: 30_000 };
-
-/** Targets that a caller may see: names by the ids of their rows. */
-export type VisibleTargets = ReadonlyMap<string, string>;
+const TIMES: StreamTimes = { beatMs: 15_000, recheckMs: 30_000, stuckMs: 30_000, deafMs: 30_000 };
 
 /** Key with the host and targets of its streams: streams that agree in all three share checks and hints. */
 export interface HintSubscription {
@@ -63,9 +60,9 @@ interface StreamGroup {
 export class HintStreams implements AsyncDisposable {
   readonly #most: number;
   readonly #times: StreamTimes;
-  /** Distinguishes event ids of this run from those of other hubs and of earlier runs. */
-  readonly #epoch = randomUUID().slice(0, 8);
+  readonly #sentHints = new SentHints();
   readonly #timer: NodeJS.Timeout;
+  readonly #changes: Changes;
   readonly #subscription: Disposable;
   /** Groups by subscription, in the order of their last checks. */
   readonly #groups = new Map<string, StreamGroup>();
@@ -77,9 +74,6 @@ export class HintStreams implements AsyncDisposable {
   #open = 0;
   #opened = 0;
   #sent = 0;
-  #number = 0;
-  /** Last hinted changes, up to `#number`; undefined stands for everything. */
-  #remembered: (ReadonlySet<string> | undefined)[] = [];
   #telling: Promise<void> = Promise.resolve();
   #isChecking = false;
   #isClosed = false;
@@ -88,6 +82,7 @@ export class HintStreams implements AsyncDisposable {
   constructor(changes: Changes, room: number | undefined, times: Partial<StreamTimes> = {}) {
     this.#times = { ...TIMES, ...times };
     this.#most = room === undefined ? Infinity : Math.max(1, Math.floor(room * PART_OF_ROOM));
+    this.#changes = changes;
     this.#subscription = changes.subscribe((changed) => this.#hint(changed));
     this.#timer = setInterval(() => this.#tick(), this.#times.beatMs / TICKS_OF_BEAT).unref();
   }
@@ -101,10 +96,11 @@ export class HintStreams implements AsyncDisposable {
   /** Requires room for another stream of an owner. @throws HubError 503, 429 */
   requireRoom(owner: string): void {
     const headers = { "retry-after": String(RETRY_AFTER_SECONDS) };
-    if (this.#isClosed || this.#open >= this.#most)
-      throw new HubError(503, "hub_unavailable", "The hub has no room for a further stream; poll instead.", {
-        headers,
-      });
+    const refusal = this.#isDeaf
+      ? "The hub cannot hear of changes now; poll instead."
+      : "The hub has no room for a further stream; poll instead.";
+    if (this.#isClosed || this.#open >= this.#most || this.#isDeaf)
+      throw new HubError(503, "hub_unavailable", refusal, { headers });
     const most = Math.ceil(this.#most * PART_OF_OWNER);
     if ((this.#ofOwner.get(owner) ?? 0) >= most)
       throw new HubError(429, "rate_limited", `${owner} has ${most} streams; poll instead.`, { headers });
@@ -141,7 +137,7 @@ export class HintStreams implements AsyncDisposable {
     });
     const all = (): void => stream.send(this.#frame([...group.visible.values()], 1));
     stream.begin(headers, all);
-    const missed = this.#missed(lastEventId, group.visible);
+    const missed = this.#sentHints.missed(lastEventId, group.visible);
     if (missed.length > 0) stream.send(this.#frame(missed, 1));
     else stream.beat();
   }
@@ -149,6 +145,15 @@ export class HintStreams implements AsyncDisposable {
   /** Ends all streams, when the hub closes. */
   close(): void {
     this.#isClosed = true;
+    this.#end();
+  }
+
+  /** Whether changes have not been heard of for so long that nobody may wait for them. */
+  get #isDeaf(): boolean {
+    return this.#changes.deafForMs > this.#times.deafMs;
+  }
+
+  #end(): void {
     for (const { streams } of this.#groups.values()) for (const stream of streams) stream.end();
   }
 
@@ -199,25 +204,12 @@ export class HintStreams implements AsyncDisposable {
       targets: [...targets],
       spread_ms: Math.min(Math.floor(told * SPREAD_OF_ONE_MS), LONGEST_SPREAD_MS),
     };
-    return eventBytes({ id: `${this.#epoch}-${this.#number}`, event: HINT_EVENT, data: JSON.stringify(hint) });
-  }
-
-  /** Returns the targets whose hints a client at `lastEventId` may have missed. */
-  #missed(lastEventId: string | undefined, visible: VisibleTargets): string[] {
-    const [, epoch, number] = /^([0-9a-f]{8})-(\d{1,15})$/.exec(lastEventId ?? "") ?? [];
-    const since = epoch === this.#epoch ? Number(number) : -1;
-    const behind = this.#number - since;
-    const later = this.#remembered.slice(this.#remembered.length - behind);
-    if (since < 0 || behind < 0 || behind > this.#remembered.length || later.includes(undefined))
-      return [...visible.values()];
-    return [...visible].filter(([id]) => later.some((changed) => changed!.has(id))).map(([, name]) => name);
+    return eventBytes({ id: this.#sentHints.id, event: HINT_EVENT, data: JSON.stringify(hint) });
   }
 
   /** Sends hints to all streams that may see a changed target. */
   #hint(changed: ReadonlySet<string> | undefined): void {
-    this.#number++;
-    this.#remembered.push(changed);
-    if (this.#remembered.length > MAX_REMEMBERED) this.#remembered.shift();
+    this.#sentHints.add(changed);
     const groups =
       changed === undefined
         ? [...this.#groups.values()]
@@ -249,6 +241,8 @@ export class HintStreams implements AsyncDisposable {
 
   #tick(): void {
     this.#ticks++;
+    // A stream that hints nothing says that nothing has changed.
+    if (this.#isDeaf) return this.#end();
     for (const [ticks, beats] of this.#beats) for (const stream of beats[this.#ticks % ticks]!) stream.beat();
     void this.#recheck();
   }
