@@ -61,11 +61,17 @@ export const FORMER: Record<string, string> = {
 
 const OF_CATEGORY: Record<string, string> = {
   Applications: "applications",
+  Approval: "ci",
   Deploying: "agent",
+  Hosts: "enrolling",
   Hub: "hub",
+  Keys: "hub",
   Operating: "agent",
   Publishing: "versions",
+  Rollouts: "rollouts",
   Runtime: "runtime",
+  Settings: "settings",
+  Signers: "trust",
 };
 
 /** Returns the page that explains a command. */

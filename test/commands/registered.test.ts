@@ -16,7 +16,10 @@ function declaredIn(text: string): string[] {
   const verbs = makers.flatMap(([, maker, noun]) =>
     [...text.matchAll(new RegExp(`\\b${maker}\\(\\s*"([\\w-]+)"`, "g"))].map(([, verb]) => `${noun} ${verb}`),
   );
-  return [...classes, ...verbs];
+  const alone = [...text.matchAll(/= resource\("([\w-]+)"[^()]*\)\(\s*"([\w-]+)"/g)].map(
+    ([, noun, verb]) => `${noun} ${verb}`,
+  );
+  return [...classes, ...verbs, ...alone];
 }
 
 t.test("every command that a file of commands/ declares is registered", (t) => {

@@ -2,6 +2,7 @@
 /** A request has passed the look at its rights when its key is revoked, or its target goes to another owner. */
 import pg from "pg";
 import t from "tap";
+import { hostKeyOf, newHostSeed } from "../../../lib/artifact/sealed/host-key.ts";
 import { heldKey, rootChain } from "../../support/forged/roots.ts";
 import { newAuthor } from "../../support/host/author.ts";
 import { SLUG } from "../../support/host/marketplace-host.ts";
@@ -19,6 +20,9 @@ const PLUGIN = "/app/marketplace/plugins/{slug}";
 const VERSION = "/devkeys/projects/{id}/versions/{version}";
 
 type Body = object | ((id: string) => object) | undefined;
+
+const { x25519, ed25519 } = hostKeyOf(newHostSeed());
+const KIT_HOST = { host_id: "alpha", x25519, ed25519 };
 
 /** Every change of a target, with its body. */
 const CHANGES: Record<string, Body> = {
@@ -38,6 +42,7 @@ const CHANGES: Record<string, Body> = {
   [`POST ${ROLLOUT}/approve`]: {},
   [`POST ${ROLLOUT}/abort`]: {},
   "PUT /devkeys/projects/{id}/hosts/{host_id}/labels": { labels: { env: "prod" } },
+  "PUT /devkeys/projects/{id}/hosts/{host_id}/service": { out_of_service: "a new disk" },
   [`POST ${INVITES}`]: { signers: [HEX], expires_at: "2999-01-01T00:00:00Z" },
   [`DELETE ${INVITES}/{invite}`]: undefined,
   [`POST ${JOINED}/approve`]: undefined,
@@ -58,11 +63,18 @@ const CHANGES: Record<string, Body> = {
   [`POST ${PLUGIN}/grants`]: { owner: "friend" },
   [`DELETE ${PLUGIN}/grants/{owner}`]: undefined,
   "DELETE /app/deploy/v1/projects/{project_id}/hosts/{host_id}": undefined,
+  [`POST ${PLUGIN}/kits`]: {
+    version: "1.0.0",
+    hosts: [KIT_HOST],
+    digest: HEX,
+    key: Buffer.alloc(32, 1).toString("base64"),
+  },
+  "DELETE /devkeys/projects/{id}/kits/{kit}": undefined,
 };
 
-/** Those of administrators and of hosts, and uploads, which other files try. */
+/** Those of administrators and of hosts, and uploads, which other files try; a project's kit is made as a plugin's. */
 const OTHERS =
-  /^(?:DELETE \S+\/projects\/\{id\}|\S+ \S+\/(?:transfer|signature|import|publish|deltas|index|statements|versions|host-card|host-settings\/outcome))$/;
+  /^(?:DELETE \S+\/projects\/\{id\}|\S+ \S+\/(?:transfer|signature|import|publish|deltas|index|statements|versions|host-card|host-settings\/outcome)|POST \S+\/projects\/\{id\}\/kits)$/;
 
 const NAMES: Record<string, string> = {
   ...{ version: "1.0.0", key: HEX, rollout: "rol_none", host_id: "alpha", host: "alpha", invite: "inv_none" },
@@ -81,6 +93,9 @@ t.test("no change comes from a key or an owner that lost the right to it meanwhi
   const scopes = ["keys", "projects", "deploy", "publish", "report", "read", "settings"];
   const issued = await hub.call("POST", "/devkeys/api-keys", { json: { name: "f", owner: "former", scopes } });
   const { key, id: keyId } = issued.body as { key: string; id: string };
+  const kit = { version: "1.0.0", hosts: [KIT_HOST], digest: HEX, key: Buffer.alloc(32, 1).toString("base64") };
+  const made = await hub.call("POST", PLUGIN.replace("{slug}", SLUG) + "/kits", { json: kit });
+  NAMES["kit"] = made.body.id as string;
   const rival = new pg.Client({ connectionString: databaseUrl });
   await rival.connect();
   t.teardown(() => rival.end());
@@ -135,7 +150,8 @@ t.test("no change comes from a key or an owner that lost the right to it meanwhi
   });
   const signing: [string, Body] = [`PUT ${VERSION}/signature`, signatureFields(author, pluginOf("1.0.0"))];
   for (const change of [signing, ...changes]) {
-    const id = change === signing || change[0].includes("{slug}") ? plugin : project;
+    const isPlugins = change === signing || /\{slug\}|\{kit\}/.test(change[0]);
+    const id = isPlugins ? plugin : project;
     await restore();
     t.equal(await overtaken(id, transfer, change), "403 forbidden", `${change[0]}, transferred`);
     await restore();

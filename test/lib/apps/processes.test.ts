@@ -26,7 +26,7 @@ t.test("a process whose first thread alone has ended goes on", { skip: needs("py
 });
 
 t.test("one that its parent takes no note of has ended", async (t) => {
-  const parent = spawn("/bin/sh", ["-c", "/bin/true & echo $!; exec sleep 60"], {
+  const parent = spawn("/bin/sh", ["-c", "sleep 2 & echo $!; exec sleep 60"], {
     stdio: ["ignore", "pipe", "ignore"],
   });
   t.teardown(() => parent.kill("SIGKILL"));

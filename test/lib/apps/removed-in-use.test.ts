@@ -135,7 +135,7 @@ t.test("a release stays while a command or a job of it runs, and goes with the n
   await due();
   await until(() => nights().length === 1, 20_000);
   const { child, printed, ended } = typed();
-  await until(() => printed().includes("begun"));
+  await until(() => /begun\n.+\n/.test(printed()));
   const folder = printed().trim().split("\n").at(-1)!;
   for (const name of ["2.0.0", "3.0.0"]) await deploy(name, { keepReleases: 1 });
   t.ok(existsSync(folder), "both keep it");

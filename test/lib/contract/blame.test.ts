@@ -28,7 +28,9 @@ t.test("a code that is not in the table blames the version, also one that nobody
 });
 
 t.test("bytes that fail a check, and what a release does once it runs, are never excused", (t) => {
-  for (const [code, { exit }] of Object.entries(CODES))
+  // What a stick says of itself is as little the version's as what a hub says.
+  const ofRelease = Object.entries(CODES).filter(([code]) => !code.startsWith("kit_"));
+  for (const [code, { exit }] of ofRelease)
     if (exit === EXIT.verification || exit === EXIT.rolledBack) t.equal(blamesVersion(code), true, code);
   t.end();
 });

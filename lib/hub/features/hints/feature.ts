@@ -18,6 +18,11 @@ export const hints: HubFeature<HintOptions> = {
     const opened = opening.move();
     return {
       routes: (options) => hintRoutes(options, streams),
+      // Streams at other hubs of the database hear of it when their keys are looked at again.
+      async afterAudit(entry) {
+        if (entry.action === "key.revoke") await streams.recheck(({ keyId }) => keyId === entry.subject);
+        if (entry.action === "host.remove") await streams.recheck(({ host }) => host === entry.facts.host_id);
+      },
       gauges: [
         { name: "sealift_hub_streams", help: "Streams of hints to agents now", read: () => streams.numbers.open },
         { name: "sealift_hub_streams_limit", help: "Most streams of hints", read: () => streams.numbers.most },

@@ -108,6 +108,7 @@ export function hintRoutes(
         // Two machines that speak for one host are heard each by itself.
         id: JSON.stringify([keyHash, host, request.headers[HEADERS.instance.toLowerCase()], targets.toSorted()]),
         owner: principal.owner,
+        ...{ keyId: principal.keyId, host },
         visible,
         look: async (): Promise<VisibleTargets | undefined> => {
           const live = await findKey(statements, keyHash, hub.now());

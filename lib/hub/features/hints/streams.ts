@@ -44,6 +44,9 @@ export interface HintSubscription {
   /** Identifies the key and its targets. */
   id: string;
   owner: string;
+  /** Id of the key, and the host that it names. */
+  keyId: string;
+  host: string | undefined;
   visible: VisibleTargets;
   /** Checks again. @returns undefined when the key is no longer live, or speaks for another host by now */
   look: () => Promise<VisibleTargets | undefined>;
@@ -267,6 +270,12 @@ export class HintStreams implements AsyncDisposable {
     } finally {
       this.#isChecking = false;
     }
+  }
+
+  /** Checks keys and rights of some streams now: what ended them should be heard at once. Never rejects. */
+  async recheck(isOf: (subscription: HintSubscription) => boolean): Promise<void> {
+    const groups = [...this.#groups.values()].filter(({ subscription }) => isOf(subscription));
+    for (const group of groups) await this.#check(group).catch(() => undefined);
   }
 
   async #check(group: StreamGroup): Promise<void> {

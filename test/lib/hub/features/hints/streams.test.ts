@@ -10,7 +10,14 @@ import { until } from "../../../../support/until.ts";
 
 const questionOf = (owner: string): HintSubscription => {
   const sight = new Map([["prj_1", "project:prj_1"]]);
-  return { id: `${owner} project:prj_1`, owner, visible: sight, look: async () => sight };
+  return {
+    id: `${owner} project:prj_1`,
+    owner,
+    keyId: owner,
+    host: undefined,
+    visible: sight,
+    look: async () => sight,
+  };
 };
 
 /** The streams of a hub with so many connections, and clients that ask for them. */
