@@ -47,7 +47,7 @@ export class AppInit extends withOptions(appInit) {
     const kind = { of: base, schedule };
     const found = await starter.initialDescriptor(folder, project.folder, this.command, kind);
     const { listen, ports } = found;
-    const { written, kept, changed } = await writeInitial(project, found);
+    const { written, kept, changed } = await writeInitial(project, found.text);
     const at = relative(process.cwd(), project.root) || ".";
     if (listen.length + ports.length === 0 && base === undefined && schedule === undefined)
       this.note("No port was found. If it listens, add `ports: [http]` to app.yaml, and let it listen on PORT.");

@@ -3,12 +3,7 @@ import { symlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 import { type Document, isMap, isSeq, parseDocument, stringify } from "yaml";
 import { usageError } from "../contract/errors.ts";
-import {
-  APPLICATION_FILE,
-  APPLICATIONS_FOLDER,
-  applicationsOf,
-  SETTINGS_TEMPLATE,
-} from "../contract/files/application-names.ts";
+import { APPLICATION_FILE, APPLICATIONS_FOLDER, applicationsOf } from "../contract/files/application-names.ts";
 import { installPlan } from "../contract/files/install-plan.ts";
 import { PLAN_FILE } from "../contract/files/manifest.ts";
 import { writeFileAtomic } from "../support/files.ts";
@@ -74,24 +69,17 @@ export function initialOf(of: {
   return { root, projectId, id, folder: join(root, APPLICATIONS_FOLDER, id), link: undefined };
 }
 
-/** Texts of files in an application's folder. */
-interface InitialFiles {
-  /** `app.yaml`. */
-  text: string;
-  /** Its template of settings; undefined for none. */
-  template: string | undefined;
-}
-
 /**
  * Writes what an application and its project lack. Nothing that exists is changed, but for a plan that does not install
  * the application yet: it gets a step, and keeps its comments.
  *
+ * @param text of `app.yaml`
  * @returns paths that were written, those that existed, and the plan if it has got a step
  * @throws UsageError `usage` for a plan of another project; `config_invalid` for one that is not valid
  */
 export async function writeInitial(
   { root, projectId, id, folder, link }: InitialProject,
-  { text, template }: InitialFiles,
+  text: string,
 ): Promise<{ written: string[]; kept: string[]; changed: string[] }> {
   const plan = join(root, PLAN_FILE);
   const grown = existsSync(plan) ? withApplication(plan, projectId, id) : undefined;
@@ -109,7 +97,6 @@ export async function writeInitial(
   };
   const file = (path: string, text: string) => add(path, () => writeFile(path, text, { flag: "wx" }));
   await file(join(folder, APPLICATION_FILE), text);
-  if (template !== undefined) await file(join(folder, SETTINGS_TEMPLATE), template);
   if (link !== undefined) await add(link, () => symlink(relative(dirname(link), folder), link));
   mkdirSync(dirname(plan), { recursive: true });
   if (grown === undefined)

@@ -8,7 +8,7 @@ export type Words = [string, ...string[]];
 /** Facts of a `package.json` that say how its program is started. */
 export interface PackageStart {
   main?: string | undefined;
-  scripts?: { start?: string | undefined } | undefined;
+  scripts?: Record<string, unknown> | undefined;
 }
 
 /** Word of a start script that no shell has to read. */
@@ -22,7 +22,23 @@ const SETS_VARIABLES = "cross-env";
 const ENTRY_POINTS = ["server.js", "index.js", "app.js", "main.js", "src/server.js", "src/index.js"];
 const PYTHON_ENTRY_POINTS = ["app.py", "main.py", "server.py"];
 
-const HINT = "Give the command after two dashes: sealift app init -- node server.js.";
+/** Files that name the packages of a program of Python. */
+export const PYTHON_FILES = ["requirements.txt", "pyproject.toml"];
+/** Folder into which pip installs them, to be packed. */
+export const PYTHON_PACKAGES = "packages";
+
+/** Tells whether a folder has a program of Python that has packages. */
+export const isOfPython = (folder: string): boolean =>
+  !existsSync(join(folder, "package.json")) && PYTHON_FILES.some((name) => existsSync(join(folder, name)));
+
+/** Script that runs another one, by npm, pnpm or yarn. */
+const RUNS_SCRIPT =
+  /^(?:npm|pnpm|yarn) run(?: (?:-s|--silent))? ([\w:.-]+)$|^(?:npm|pnpm|yarn) (start)$|^yarn ([\w:.-]+)$/;
+
+const hintIn = (folder: string): string =>
+  isOfPython(folder)
+    ? `Give the command after two dashes: sealift app init -- gunicorn --bind '$HOST:$PORT' app:app.`
+    : "Give the command after two dashes: sealift app init -- node server.js.";
 
 /**
  * Returns the command that starts a program: the given one, else that of its package or of a file with a usual name. A
@@ -36,27 +52,59 @@ export function startCommand(folder: string, given: readonly string[], facts: Pa
   if (fault !== undefined) throw usageError("usage", `${program}: ${fault}.`);
   if (program !== undefined)
     return given[0] === "node" ? [program, ...rest] : [...givenProgram(folder, program), ...rest];
-  const start = facts?.scripts?.start?.trim();
-  if (start !== undefined && start !== "") return scriptCommand(folder, start);
+  const start = scriptNamed(facts, "start");
+  if (start !== undefined) return scriptCommand(folder, followed(folder, facts, start));
   const isThere = (path: string | undefined): path is string => path !== undefined && existsSync(join(folder, path));
   const script = [...(facts === undefined ? [] : [facts.main, ...ENTRY_POINTS])].find(isThere);
   if (script !== undefined) return ["node", script];
   const python = facts === undefined ? PYTHON_ENTRY_POINTS.find(isThere) : undefined;
   if (python !== undefined) return ["python3", python];
-  throw usageError("usage", `Nothing in ${folder} says how its program is started.`, { hint: HINT });
+  throw usageError("usage", `Nothing in ${folder} says how its program is started.`, { hint: hintIn(folder) });
 }
 
-/** Returns the file behind a name of npm's, such as `next`, and any other program as it is given. */
-const givenProgram = (folder: string, program: string): Words =>
-  (/^(?:\.\/)?(?:node_modules\/\.bin\/)?[^/]+$/.test(program) && installedProgram(folder, basename(program))) || [
-    program,
-  ];
+/** Returns a script of a package; undefined for none. */
+function scriptNamed(facts: PackageStart | undefined, name: string): string | undefined {
+  const script = facts?.scripts?.[name];
+  return typeof script === "string" && script.trim() !== "" ? script.trim() : undefined;
+}
+
+/** Returns the script at the end of those that only run another one. @throws UsageError `usage` */
+function followed(folder: string, facts: PackageStart | undefined, start: string): string {
+  let script = start;
+  for (const seen = new Set<string>(); ;) {
+    const [, ...names] = RUNS_SCRIPT.exec(script) ?? [];
+    const name = names.find((found) => found !== undefined);
+    if (name === undefined) return script;
+    const next = seen.has(name) ? undefined : scriptNamed(facts, name);
+    if (next === undefined) {
+      const why = seen.has(name) ? "which runs itself" : `and its package.json has no script ${name}`;
+      throw usageError("usage", `The start script of ${folder} runs ${script}, ${why}.`, { hint: hintIn(folder) });
+    }
+    seen.add(name);
+    script = next;
+  }
+}
+
+/** Returns the file behind a name of npm's or pip's, such as `next`, and any other program as it is given. */
+function givenProgram(folder: string, program: string): Words {
+  if (!/^(?:\.\/)?(?:node_modules\/\.bin\/)?[^/]+$/.test(program)) return [program];
+  return installedProgram(folder, basename(program)) ?? pythonProgram(folder, program) ?? [program];
+}
+
+/** Returns the command of a program that pip has installed to travel along; undefined for none. */
+function pythonProgram(folder: string, name: string): Words | undefined {
+  const path = `${PYTHON_PACKAGES}/bin/${name}`;
+  // Its first line names the Python of the machine that installed it.
+  return isOfPython(folder) && existsSync(join(folder, path)) && /^#!.*python/.test(firstLine(join(folder, path)))
+    ? ["python3", path]
+    : undefined;
+}
 
 /** Returns a start script as a command. @throws UsageError `usage` for one that a shell has to read */
 function scriptCommand(folder: string, start: string): Words {
   const [name = "", ...rest] = start.split(/\s+/);
   if (![name, ...rest].every((word) => PLAIN_WORD.test(word.replaceAll(ADDRESS, "0"))) || ASSIGNMENT.test(name))
-    throw usageError("usage", `The start script of ${folder} needs a shell: ${start}.`, { hint: HINT });
+    throw usageError("usage", `The start script of ${folder} needs a shell: ${start}.`, { hint: hintIn(folder) });
   return resolved(folder, start, [name, ...rest]);
 }
 

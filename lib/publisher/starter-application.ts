@@ -5,6 +5,7 @@ import * as z from "zod";
 import { DEFAULT_LIMITS } from "../artifact/limits.ts";
 import { listSourceTree } from "../artifact/tree/source-tree.ts";
 import { usageError } from "../contract/errors.ts";
+import { namedAddresses } from "../contract/files/address-variables.ts";
 import { type Application, application } from "../contract/files/application.ts";
 import { APPLICATION_FILE } from "../contract/files/application-names.ts";
 import { addressedSchemaComment, installedSchema, SCHEMA_COMMENT } from "../contract/files/json-schemas.ts";
@@ -13,14 +14,12 @@ import { YAML_LIMITS } from "../support/documents/limits.ts";
 import { safelyParsed } from "../support/documents/safe-parse.ts";
 import { ifThere, readTextFile } from "../support/files.ts";
 import { parseYaml } from "../support/yaml-file.ts";
-import { startCommand } from "./start-command.ts";
+import { isOfPython, PYTHON_FILES, PYTHON_PACKAGES, startCommand } from "./start-command.ts";
 
 /** Texts that `app init` writes into a program's folder, and says. */
 export interface Starter extends Pick<Application, "listen" | "ports"> {
   /** Text of its `app.yaml`. */
   text: string;
-  /** Text of its template of settings; undefined for none. */
-  template: string | undefined;
   /** Next steps that only this kind of program has. */
   notes: string[];
 }
@@ -30,12 +29,16 @@ interface ProgramFacts {
   command: [string, ...string[]];
   /** Range of Node.js versions that its package asks for. */
   node: string | undefined;
-  /** Whether it listens on a socket that is handed over; otherwise it binds its port itself, if it has any. */
-  address: "handed over" | "bound" | undefined;
+  /** Names of sockets that are handed over to it. */
+  listen: string[];
+  /** Names of addresses on which it listens itself. */
+  ports: string[];
   /** Path that probably says whether it works. */
   health: string | undefined;
   /** Variables that its sources read. */
   environment: string[];
+  /** Variables that the version itself gives. */
+  values: Record<string, string>;
   /** Whether its packages have the schema of `app.yaml`. */
   hasSchema: boolean;
 }
@@ -49,15 +52,10 @@ const SOURCE = /\.(?:[cm]?[jt]s|py)$/;
 const OF_OTHERS = "vendor";
 const MAX_PACKAGE_BYTES = 1024 * 1024;
 
-/** Files that name the packages of a program of Python. */
-const PYTHON_FILES = ["requirements.txt", "pyproject.toml"];
-/** Folder into which pip installs them, to be packed. */
-const PYTHON_PACKAGES = "packages";
-
 const packageFacts = z.looseObject({
   name: z.string().optional(),
   main: z.string().optional(),
-  scripts: z.looseObject({ start: z.string().optional() }).optional(),
+  scripts: z.record(z.string(), z.unknown()).optional(),
   engines: z.looseObject({ node: z.string().optional() }).optional(),
 });
 
@@ -96,12 +94,11 @@ export async function initialDescriptor(
   const text = await ifThere(readTextFile(file, YAML_LIMITS.maxBytes));
   if (text !== undefined) {
     const { listen, ports } = parseYaml(text, application, file);
-    return { text, template: undefined, notes: [], listen, ports };
+    return { text, notes: [], listen, ports };
   }
   if (kind.of !== undefined || kind.schedule !== undefined) return otherKind(folder, command, kind);
   const facts = programFacts(folder, command);
-  const [listen, ports] = facts.address === "handed over" ? [[ADDRESS], []] : [[], facts.address ? [ADDRESS] : []];
-  return { text: starterApplication(facts), ...pythonRoad(folder), listen, ports };
+  return { text: starterApplication(facts), notes: pythonNotes(folder), listen: facts.listen, ports: facts.ports };
 }
 
 /** Returns the descriptor of a job, or of a program that is of another application. @throws UsageError */
@@ -116,27 +113,29 @@ function otherKind(folder: string, command: readonly string[], { of, schedule }:
   lines.push(`command: ${flow(startCommand(folder, command, readPackage(folder)))}`);
   if (schedule === undefined) lines.push(`health: { within: 30s, stays_up: 10s }`);
   else lines.push("# In UTC; `timezone: Europe/Vienna` says otherwise.", `schedule: ${flow(schedule)}`, "within: 1h");
+  const values = of === undefined ? valuesOf(folder) : {};
+  if (Object.keys(values).length > 0) lines.push(`environment: ${flow({ values })}`);
   const text = `${lines.join("\n")}\n`;
   parseYaml(text, application, APPLICATION_FILE);
-  const python = of === undefined ? pythonRoad(folder) : { template: undefined, notes: [] };
-  return { text, ...python, listen: [], ports: [] };
+  return { text, notes: of === undefined ? pythonNotes(folder) : [], listen: [], ports: [] };
 }
 
 /** Writes a value on one line. */
 const flow = (value: unknown): string => stringify(value, { collectionStyle: "flow", lineWidth: 0 }).trim();
 
+/** Returns the variables that a program needs to find its packages. */
+const valuesOf = (folder: string): Record<string, string> =>
+  isOfPython(folder) ? { PYTHONPATH: PYTHON_PACKAGES } : {};
+
 /** Says how packages of Python travel along, where the program has some: installed into a folder that is packed. */
-function pythonRoad(folder: string): Pick<Starter, "template" | "notes"> {
+function pythonNotes(folder: string): string[] {
+  if (!isOfPython(folder)) return [];
   const named = PYTHON_FILES.find((name) => existsSync(join(folder, name)));
-  if (named === undefined || existsSync(join(folder, "package.json"))) return { template: undefined, notes: [] };
   const what = named === "requirements.txt" ? `-r ${named}` : ".";
-  return {
-    template: `# Where Python finds the packages that travel along.\nPYTHONPATH=${PYTHON_PACKAGES}\n`,
-    notes: [
-      `Packages of Python travel along in ${PYTHON_PACKAGES}: \`pip install --target ${PYTHON_PACKAGES} ${what}\`, before ` +
-        "each publication, by the Python and on the platform of the hosts. A virtual environment is not packed.",
-    ],
-  };
+  return [
+    `Packages of Python travel along in ${PYTHON_PACKAGES}: \`pip install --target ${PYTHON_PACKAGES} ${what}\`, before ` +
+      "each publication, by the Python and on the platform of the hosts. A virtual environment is not packed.",
+  ];
 }
 
 /** Looks at the folder of a program that runs today. */
@@ -155,13 +154,16 @@ function programFacts(folder: string, command: readonly string[]): ProgramFacts 
       if (!OF_THE_HOST.has(name!)) variables.add(name!);
     }
   }
-  const address = found.handedOver ? "handed over" : found.bound ? "bound" : undefined;
+  const named = namedAddresses(started.slice(1));
+  if (found.bound && !named.includes(ADDRESS)) named.unshift(ADDRESS);
+  const [listen, ports] = found.handedOver ? [[ADDRESS], []] : [[], named];
   return {
     command: started,
     node: facts?.engines?.node,
-    address,
-    health: address === undefined ? undefined : (found.health ?? (found.isRooted ? "/" : undefined)),
+    ...{ listen, ports },
+    health: listen.length + ports.length === 0 ? undefined : (found.health ?? (found.isRooted ? "/" : undefined)),
     environment: [...variables].toSorted(),
+    values: valuesOf(folder),
     hasSchema: existsSync(join(folder, installedSchema("app"))),
   };
 }
@@ -177,7 +179,8 @@ export function applicationIdOf(folder: string): string | undefined {
 }
 
 /** Returns the text of an `app.yaml` to start from, with the comment by which editors find its schema. */
-function starterApplication({ command, node, address, health, environment, hasSchema }: ProgramFacts): string {
+function starterApplication(facts: ProgramFacts): string {
+  const { command, node, listen, ports, health, environment, values, hasSchema } = facts;
   const lines = [
     hasSchema ? SCHEMA_COMMENT("app") : addressedSchemaComment("app"),
     "# A file of this folder with a slash, or a program of the host. No shell reads it.",
@@ -187,19 +190,22 @@ function starterApplication({ command, node, address, health, environment, hasSc
   };
   add("command", command);
   if (command[0] === "node") add("needs", { node: node ?? ">=20" });
-  if (address === "handed over") {
+  if (listen.length > 0) {
     lines.push("# Sockets that the host keeps and hands over: no connection is refused at a restart.");
-    add("listen", [ADDRESS]);
-  } else if (address === "bound") {
+    add("listen", listen);
+  } else if (ports.length > 0) {
     lines.push("# It listens on PORT itself. With a socket handed over (listen), no restart refuses a connection.");
-    add("ports", [ADDRESS]);
+    add("ports", ports);
   } else lines.push(`# ports: [${ADDRESS}]    # if it listens: on PORT, which each host gives`);
   if (health !== undefined) lines.push("# Path that answers when it works; a version that does not answer goes back.");
-  add("health", { ...(health !== undefined && { http: health }), within: "30s", stays_up: "10s" });
-  if (environment.length > 0) {
+  const port = ports.length > 1 ? { port: ports[0] } : {};
+  add("health", { ...(health !== undefined && { http: health, ...port }), within: "30s", stays_up: "10s" });
+  const isSet = Object.keys(values).length > 0;
+  if (environment.length > 0)
     lines.push("# Settings that each host gives: sealift app env ID set NAME. Move what must be there to required.");
-    add("environment", { optional: environment });
-  }
+  if (isSet) lines.push(`# values: where Python finds the packages that travel along in ${PYTHON_PACKAGES}.`);
+  if (environment.length > 0 || isSet)
+    add("environment", { ...(environment.length > 0 && { optional: environment }), ...(isSet && { values }) });
   lines.push("# data: storage    # a folder that belongs to the host and outlives versions");
   lines.push("# migrate: [node, migrate.js]    # before each new version starts");
   return `${lines.join("\n")}\n`;
@@ -228,7 +234,7 @@ function* sourcesIn(folder: string, command: readonly string[]): Generator<strin
   const own = realpathSync(folder);
   // A project that was made here before links back to the program.
   const follows = (path: string): boolean => existsSync(join(folder, path)) && realpathSync(join(folder, path)) === own;
-  const others = pythonRoad(folder).template === undefined ? [OF_OTHERS] : [OF_OTHERS, PYTHON_PACKAGES];
+  const others = isOfPython(folder) ? [OF_OTHERS, PYTHON_PACKAGES] : [OF_OTHERS];
   const leaveOut = (path: string): string | undefined => others.find((name) => name === basename(path));
   const { members } = listSourceTree(folder, { limits: DEFAULT_LIMITS, follows, leaveOut });
   let count = 0;

@@ -1,5 +1,6 @@
 // Holds: what app init writes (lib/publisher/start-command.ts, lib/publisher/starter-application.ts,
 // lib/agent/starter-project.ts)
+import { existsSync } from "node:fs";
 import { chmod, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import t, { type Test } from "tap";
@@ -189,19 +190,74 @@ t.test("another program of an application is added to its project and plan", asy
     t.match(await initIn(folder, ...words), { code: 2, stderr: message }, words.join(" "));
 });
 
-t.test("a program of Python is told how its packages travel along", async (t) => {
+t.test("a start script that runs another one is followed, and a circle of them refused", async (t) => {
+  const scriptOf = async (scripts: Record<string, string>) => {
+    const { folder, ...ended } = await init(t, { "package.json": JSON.stringify({ scripts }), "server.js": "" });
+    return { ...ended, command: await commandIn(folder) };
+  };
+  for (const start of ["npm run serve", "npm run -s serve", "pnpm run serve", "yarn serve"]) {
+    const { command, stderr } = await scriptOf({ start, serve: "npm run inner", inner: "node server.js --quiet" });
+    t.equal(command, "command: [ node, server.js, --quiet ]", `${start}: ${stderr}`);
+  }
+  for (const [scripts, message] of [
+    [{ start: "npm run serve" }, /runs npm run serve, and its package\.json has no script serve/],
+    [{ start: "npm run a", a: "npm run b", b: "npm run a" }, /runs npm run a, which runs itself/],
+    [{ start: "npm run build && npm run serve", serve: "node server.js" }, /needs a shell/],
+  ] as const)
+    t.match(await scriptOf(scripts), { code: 2, stderr: message });
+});
+
+t.test("addresses that a command names get their names in app.yaml", async (t) => {
+  const words = [
+    "--",
+    "mailer",
+    "--web",
+    "$PORT",
+    "--smtp",
+    "$HOST_SMTP:$PORT_SMTP",
+    "--pop",
+    "$PORT_MY_POP",
+    "$PORT_1",
+  ];
+  const { code, folder, stdout, stderr } = await init(t, { "server.js": "get('/healthz')" }, ...words);
+  t.equal(code, 0, stderr);
+  t.match(stdout, "--port http=3000 --port smtp=3001 --port my-pop=3002");
+  t.match(parse(await readFile(join(folder, "app.yaml"), "utf8")), {
+    ports: ["http", "smtp", "my-pop"],
+    health: { http: "/healthz", port: "http" },
+  });
+  const one = await init(t, { "server.js": "" }, "--", "mailer", "--web", "$PORT_WEB");
+  t.match(parse(await readFile(join(one.folder, "app.yaml"), "utf8")), { ports: ["web"] });
+});
+
+t.test("a program of Python finds the packages that travel along, and is told how", async (t) => {
   const files = {
     "requirements.txt": "flask\n",
     "app.py": "import os; os.environ['PORT']",
     "packages/x.py": VARIABLES,
+    "packages/bin/gunicorn": "#!/srv/build/bin/python3.11\n",
   };
   const { code, folder, stderr } = await init(t, files);
   t.match({ code, stderr }, { code: 0, stderr: /pip install --target packages -r requirements\.txt`/ });
   t.equal(await commandIn(folder), "command: [ python3, app.py ]");
-  t.match(await readFile(join(folder, ".env.template"), "utf8"), /^PYTHONPATH=packages$/m);
-  t.notMatch(await readFile(join(folder, "app.yaml"), "utf8"), "OF_A_PACKAGE");
+  const text = await readFile(join(folder, "app.yaml"), "utf8");
+  t.match(parse(text), { ports: ["http"], environment: { values: { PYTHONPATH: "packages" } } });
+  t.notMatch(text, "OF_A_PACKAGE");
+  t.equal(existsSync(join(folder, ".env.template")), false, "no setting of a host hides what a version says");
+  const served = await init(t, files, "--", "gunicorn", "--bind", "$HOST:$PORT", "app:app");
+  t.equal(
+    await commandIn(served.folder),
+    "command: [ python3, packages/bin/gunicorn, --bind, $HOST:$PORT, app:app ]",
+    "not by its first line, which names the Python of the machine that installed it",
+  );
+  const job = await init(t, files, "--schedule", "30 3 * * *", "--", "python3", "night.py");
+  t.match(parse(await readFile(join(job.folder, "app.yaml"), "utf8")), {
+    environment: { values: { PYTHONPATH: "packages" } },
+  });
   const project = await init(t, { "pyproject.toml": "", "main.py": "" });
   t.match(project.stderr, /pip install --target packages \./);
   const virtual = await init(t, { "requirements.txt": "", "app.py": "" }, "--", ".venv/bin/python", "app.py");
   t.match(virtual, { code: 2, stderr: /\.venv\/bin\/python: a virtual environment is not packed/ });
+  const nothing = await init(t, { "requirements.txt": "", "manage.py": "" });
+  t.match(nothing, { code: 2, stderr: /says how its program is started\.\n.*-- gunicorn --bind '\$HOST:\$PORT'/ });
 });

@@ -48,7 +48,7 @@ const VIRTUAL_ENVIRONMENT = /^(?:\.\/)?\.?venv\//;
 export const virtualEnvironmentFault = (program: string): string | undefined =>
   VIRTUAL_ENVIRONMENT.test(program)
     ? "a virtual environment is not packed, since it holds paths of the machine that made it: start python3, with " +
-      "packages by `pip install --target packages` and PYTHONPATH=packages in .env.template"
+      "packages by `pip install --target packages` and `environment: { values: { PYTHONPATH: packages } }`"
     : undefined;
 
 function programFault(program: string, { data }: Application, at: (path: string) => Found): string | undefined {

@@ -59,3 +59,16 @@ export const unknownVariables = (
       .filter((name) => OF_AN_ADDRESS.test(name) && !variables.has(name) && !settings.includes(name)),
   ),
 ];
+
+/** Returns the names of the addresses whose variables stand in words: `smtp` for `$PORT_SMTP`. */
+export const namedAddresses = (words: readonly string[]): string[] => [
+  ...new Set(
+    unknownVariables(words, new Set(), []).flatMap((variable) => {
+      const name = variable
+        .replace(/^(?:PORT|HOST)_?/, "")
+        .toLowerCase()
+        .replaceAll("_", "-");
+      return /^[a-z]/.test(name) ? [name] : [];
+    }),
+  ),
+];
