@@ -1,5 +1,5 @@
 import { closeSync, existsSync, openSync, readSync, realpathSync } from "node:fs";
-import { basename, join, relative, sep } from "node:path";
+import { basename, delimiter, join, relative, sep } from "node:path";
 import { virtualEnvironmentFault } from "../artifact/project/application-faults.ts";
 import { usageError } from "../contract/errors.ts";
 
@@ -9,6 +9,7 @@ export type Words = [string, ...string[]];
 export interface PackageStart {
   main?: string | undefined;
   scripts?: Record<string, unknown> | undefined;
+  devDependencies?: Record<string, unknown> | undefined;
 }
 
 /** Word of a start script that no shell has to read. */
@@ -23,13 +24,19 @@ const ENTRY_POINTS = ["server.js", "index.js", "app.js", "main.js", "src/server.
 const PYTHON_ENTRY_POINTS = ["app.py", "main.py", "server.py"];
 
 /** Files that name the packages of a program of Python. */
-export const PYTHON_FILES = ["requirements.txt", "pyproject.toml"];
+export const PYTHON_FILES = ["requirements.txt", "pyproject.toml"] as const;
 /** Folder into which pip installs them, to be packed. */
 export const PYTHON_PACKAGES = "packages";
 
 /** Tells whether a folder has a program of Python that has packages. */
 export const isOfPython = (folder: string): boolean =>
   !existsSync(join(folder, "package.json")) && PYTHON_FILES.some((name) => existsSync(join(folder, name)));
+
+/** Returns the command that installs the packages of a program of Python to be packed. */
+export function pipInstall(folder: string): string {
+  const what = existsSync(join(folder, PYTHON_FILES[0])) ? `-r ${PYTHON_FILES[0]}` : ".";
+  return `pip install --target ${PYTHON_PACKAGES} ${what}`;
+}
 
 /** Script that runs another one, by npm, pnpm or yarn. */
 const RUNS_SCRIPT =
@@ -52,8 +59,8 @@ export function startCommand(folder: string, given: readonly string[], facts: Pa
   if (fault !== undefined) throw usageError("usage", `${program}: ${fault}.`);
   if (program !== undefined)
     return given[0] === "node" ? [program, ...rest] : [...givenProgram(folder, program), ...rest];
-  const start = scriptNamed(facts, "start");
-  if (start !== undefined) return scriptCommand(folder, followed(folder, facts, start));
+  const start = scriptNamed(facts, "start:prod") ?? scriptNamed(facts, "start");
+  if (start !== undefined) return scriptCommand(folder, followed(folder, facts, start), facts);
   const isThere = (path: string | undefined): path is string => path !== undefined && existsSync(join(folder, path));
   const script = [...(facts === undefined ? [] : [facts.main, ...ENTRY_POINTS])].find(isThere);
   if (script !== undefined) return ["node", script];
@@ -88,8 +95,18 @@ function followed(folder: string, facts: PackageStart | undefined, start: string
 /** Returns the file behind a name of npm's or pip's, such as `next`, and any other program as it is given. */
 function givenProgram(folder: string, program: string): Words {
   if (!/^(?:\.\/)?(?:node_modules\/\.bin\/)?[^/]+$/.test(program)) return [program];
-  return installedProgram(folder, basename(program)) ?? pythonProgram(folder, program) ?? [program];
+  const found = installedProgram(folder, basename(program)) ?? pythonProgram(folder, program);
+  if (found !== undefined) return found;
+  if (isOfPython(folder) && !existsSync(join(folder, PYTHON_PACKAGES)) && !isOnMachine(program))
+    throw usageError("usage", `${program} is neither in ${PYTHON_PACKAGES}/bin nor a program of this machine.`, {
+      hint: `Install the packages first, and then type this again: ${pipInstall(folder)}.`,
+    });
+  return [program];
 }
+
+/** Tells whether this machine has a program of a name. */
+const isOnMachine = (name: string): boolean =>
+  (process.env["PATH"] ?? "").split(delimiter).some((folder) => existsSync(join(folder, name)));
 
 /** Returns the command of a program that pip has installed to travel along; undefined for none. */
 function pythonProgram(folder: string, name: string): Words | undefined {
@@ -101,11 +118,21 @@ function pythonProgram(folder: string, name: string): Words | undefined {
 }
 
 /** Returns a start script as a command. @throws UsageError `usage` for one that a shell has to read */
-function scriptCommand(folder: string, start: string): Words {
+function scriptCommand(folder: string, start: string, facts: PackageStart | undefined): Words {
   const [name = "", ...rest] = start.split(/\s+/);
   if (![name, ...rest].every((word) => PLAIN_WORD.test(word.replaceAll(ADDRESS, "0"))) || ASSIGNMENT.test(name))
     throw usageError("usage", `The start script of ${folder} needs a shell: ${start}.`, { hint: hintIn(folder) });
-  return resolved(folder, start, [name, ...rest]);
+  const command = resolved(folder, start, [name, ...rest]);
+  const tool = command.map((word) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(word)?.[1]).find((found) => found);
+  if (tool !== undefined && Object.hasOwn(facts?.devDependencies ?? {}, tool))
+    throw usageError(
+      "usage",
+      `The start script of ${folder} runs a program of ${tool}, one of devDependencies: ${start}.`,
+      {
+        hint: `Hosts get the packages of production alone. Build first, and give the command that runs what was built, as in: sealift app init -- node dist/main.js.`,
+      },
+    );
+  return command;
 }
 
 function resolved(folder: string, start: string, [name, ...rest]: Words): Words {

@@ -14,7 +14,7 @@ import { YAML_LIMITS } from "../support/documents/limits.ts";
 import { safelyParsed } from "../support/documents/safe-parse.ts";
 import { ifThere, readTextFile } from "../support/files.ts";
 import { parseYaml } from "../support/yaml-file.ts";
-import { isOfPython, PYTHON_FILES, PYTHON_PACKAGES, startCommand } from "./start-command.ts";
+import { isOfPython, pipInstall, PYTHON_PACKAGES, startCommand } from "./start-command.ts";
 
 /** Texts that `app init` writes into a program's folder, and says. */
 export interface Starter extends Pick<Application, "listen" | "ports"> {
@@ -56,6 +56,7 @@ const packageFacts = z.looseObject({
   name: z.string().optional(),
   main: z.string().optional(),
   scripts: z.record(z.string(), z.unknown()).optional(),
+  devDependencies: z.record(z.string(), z.unknown()).optional(),
   engines: z.looseObject({ node: z.string().optional() }).optional(),
 });
 
@@ -130,10 +131,8 @@ const valuesOf = (folder: string): Record<string, string> =>
 /** Says how packages of Python travel along, where the program has some: installed into a folder that is packed. */
 function pythonNotes(folder: string): string[] {
   if (!isOfPython(folder)) return [];
-  const named = PYTHON_FILES.find((name) => existsSync(join(folder, name)));
-  const what = named === "requirements.txt" ? `-r ${named}` : ".";
   return [
-    `Packages of Python travel along in ${PYTHON_PACKAGES}: \`pip install --target ${PYTHON_PACKAGES} ${what}\`, before ` +
+    `Packages of Python travel along in ${PYTHON_PACKAGES}: \`${pipInstall(folder)}\`, before ` +
       "each publication, by the Python and on the platform of the hosts. A virtual environment is not packed.",
   ];
 }

@@ -207,6 +207,24 @@ t.test("a start script that runs another one is followed, and a circle of them r
     t.match(await scriptOf(scripts), { code: 2, stderr: message });
 });
 
+t.test("a program of devDependencies is refused, which no host has, and start:prod goes before start", async (t) => {
+  const folder = temporaryFolder(t);
+  const manifest = { scripts: { start: "nest start" }, devDependencies: { "@nestjs/cli": "^11" } };
+  await plantIn(folder, { "package.json": JSON.stringify(manifest), "dist/main.js": "process.env.PORT" });
+  await withPrograms(folder, { nest: ["@nestjs/cli/bin/nest.js", "#!/usr/bin/env node\n"] });
+  t.match(await initIn(folder, "--id", "web"), {
+    code: 2,
+    stderr:
+      /runs a program of @nestjs\/cli, one of devDependencies: nest start\.\n.*Build first, .* node dist\/main\.js/,
+  });
+  const { scripts } = manifest;
+  await plantIn(folder, {
+    "package.json": JSON.stringify({ ...manifest, scripts: { ...scripts, "start:prod": "node dist/main" } }),
+  });
+  t.match(await initIn(folder, "--id", "web"), { code: 0 });
+  t.equal(await commandIn(folder), "command: [ node, dist/main ]");
+});
+
 t.test("addresses that a command names get their names in app.yaml", async (t) => {
   const words = [
     "--",
@@ -258,6 +276,8 @@ t.test("a program of Python finds the packages that travel along, and is told ho
   t.match(project.stderr, /pip install --target packages \./);
   const virtual = await init(t, { "requirements.txt": "", "app.py": "" }, "--", ".venv/bin/python", "app.py");
   t.match(virtual, { code: 2, stderr: /\.venv\/bin\/python: a virtual environment is not packed/ });
+  const early = await init(t, { "requirements.txt": "" }, "--", "gunicorn-of-nobody", "app:app");
+  t.match(early, { code: 2, stderr: /Install the packages first, .*: pip install --target packages -r requirements/ });
   const nothing = await init(t, { "requirements.txt": "", "manage.py": "" });
   t.match(nothing, { code: 2, stderr: /says how its program is started\.\n.*-- gunicorn --bind '\$HOST:\$PORT'/ });
 });
