@@ -26,12 +26,13 @@ export class AppInit extends withOptions(appInit) {
   command = Option.Rest({ name: "COMMAND" });
 
   override async run(): Promise<number> {
-    const [{ resolve, relative }, starter, { initialOf, initialProject, writeInitial }, { projectIdOf }] =
+    const [{ resolve, relative }, starter, { initialOf, initialProject, writeInitial }, { projectIdOf }, trial] =
       await Promise.all([
         import("node:path"),
         import("../../lib/publisher/starter-application.ts"),
         import("../../lib/agent/starter-project.ts"),
         import("../deploying/project-id.ts"),
+        import("../../lib/agent/applications/trial-source.ts"),
       ]);
     const folder = resolve(this.options.folder);
     const { of: base, out, schedule } = this.options;
@@ -47,7 +48,7 @@ export class AppInit extends withOptions(appInit) {
     const kind = { of: base, schedule };
     const found = await starter.initialDescriptor(folder, project.folder, this.command, kind);
     const { listen, ports } = found;
-    const { written, kept, changed } = await writeInitial(project, found.text);
+    const { written, kept, changed } = await writeInitial(project, found);
     const at = relative(process.cwd(), project.root) || ".";
     if (listen.length + ports.length === 0 && base === undefined && schedule === undefined)
       this.note("No port was found. If it listens, add `ports: [http]` to app.yaml, and let it listen on PORT.");
@@ -55,7 +56,9 @@ export class AppInit extends withOptions(appInit) {
     for (const path of changed) this.note(`changed ${relative(process.cwd(), path)}, which installs ${id}, too`);
     for (const path of kept) this.note(`kept ${relative(process.cwd(), path)}, which exists`);
     for (const note of found.notes) this.note(note);
-    const tried = relative(process.cwd(), project.folder);
+    // A trial finds a project in `deploy` of the program's folder, and none elsewhere.
+    const isAround = trial.projectAround(project.folder) === project.root;
+    const tried = relative(process.cwd(), isAround ? project.folder : (project.link ?? project.folder));
     this.note(`Try it here: sealift app test${tried === "" ? "" : ` ${tried}`}`);
     const next = nextCommands(id, at, { listen, ports, base });
     if (!this.json) for (const line of next) this.print.line(line);

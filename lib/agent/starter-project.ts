@@ -74,12 +74,13 @@ export function initialOf(of: {
  * the application yet: it gets a step, and keeps its comments.
  *
  * @param text of `app.yaml`
+ * @param publishing options of the publication, for `sealift.yaml`
  * @returns paths that were written, those that existed, and the plan if it has got a step
  * @throws UsageError `usage` for a plan of another project; `config_invalid` for one that is not valid
  */
 export async function writeInitial(
   { root, projectId, id, folder, link }: InitialProject,
-  text: string,
+  { text, publishing }: { text: string; publishing: Record<string, unknown> },
 ): Promise<{ written: string[]; kept: string[]; changed: string[] }> {
   const plan = join(root, PLAN_FILE);
   const grown = existsSync(plan) ? withApplication(plan, projectId, id) : undefined;
@@ -102,7 +103,7 @@ export async function writeInitial(
   if (grown === undefined)
     await file(plan, starterPlan({ slug: projectId, items: itemsOfSource(plan), supervised: false }));
   else await writeFileAtomic(plan, grown);
-  await file(join(root, "sealift.yaml"), stringify({ project_id: projectId }));
+  await file(join(root, "sealift.yaml"), stringify({ project_id: projectId, ...publishing }));
   return { written, kept, changed: grown === undefined ? [] : [plan] };
 }
 

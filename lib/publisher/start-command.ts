@@ -2,6 +2,7 @@ import { closeSync, existsSync, openSync, readSync, realpathSync } from "node:fs
 import { basename, delimiter, join, relative, sep } from "node:path";
 import { virtualEnvironmentFault } from "../artifact/project/application-faults.ts";
 import { usageError } from "../contract/errors.ts";
+import { isOfPython, pipInstall, PYTHON_PACKAGES, roadOf } from "./roads.ts";
 
 export type Words = [string, ...string[]];
 
@@ -22,21 +23,6 @@ const SETS_VARIABLES = "cross-env";
 /** Files that start a program where its package does not say which. */
 const ENTRY_POINTS = ["server.js", "index.js", "app.js", "main.js", "src/server.js", "src/index.js"];
 const PYTHON_ENTRY_POINTS = ["app.py", "main.py", "server.py"];
-
-/** Files that name the packages of a program of Python. */
-export const PYTHON_FILES = ["requirements.txt", "pyproject.toml"] as const;
-/** Folder into which pip installs them, to be packed. */
-export const PYTHON_PACKAGES = "packages";
-
-/** Tells whether a folder has a program of Python that has packages. */
-export const isOfPython = (folder: string): boolean =>
-  !existsSync(join(folder, "package.json")) && PYTHON_FILES.some((name) => existsSync(join(folder, name)));
-
-/** Returns the command that installs the packages of a program of Python to be packed. */
-export function pipInstall(folder: string): string {
-  const what = existsSync(join(folder, PYTHON_FILES[0])) ? `-r ${PYTHON_FILES[0]}` : ".";
-  return `pip install --target ${PYTHON_PACKAGES} ${what}`;
-}
 
 /** Script that runs another one, by npm, pnpm or yarn. */
 const RUNS_SCRIPT =
@@ -59,6 +45,8 @@ export function startCommand(folder: string, given: readonly string[], facts: Pa
   if (fault !== undefined) throw usageError("usage", `${program}: ${fault}.`);
   if (program !== undefined)
     return given[0] === "node" ? [program, ...rest] : [...givenProgram(folder, program), ...rest];
+  const { command } = roadOf(folder);
+  if (command !== undefined) return command;
   const start = scriptNamed(facts, "start:prod") ?? scriptNamed(facts, "start");
   if (start !== undefined) return scriptCommand(folder, followed(folder, facts, start), facts);
   const isThere = (path: string | undefined): path is string => path !== undefined && existsSync(join(folder, path));

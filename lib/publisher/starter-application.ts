@@ -14,7 +14,8 @@ import { YAML_LIMITS } from "../support/documents/limits.ts";
 import { safelyParsed } from "../support/documents/safe-parse.ts";
 import { ifThere, readTextFile } from "../support/files.ts";
 import { parseYaml } from "../support/yaml-file.ts";
-import { isOfPython, pipInstall, PYTHON_PACKAGES, startCommand } from "./start-command.ts";
+import { isOfPython, PYTHON_PACKAGES, roadOf } from "./roads.ts";
+import { startCommand } from "./start-command.ts";
 
 /** Texts that `app init` writes into a program's folder, and says. */
 export interface Starter extends Pick<Application, "listen" | "ports"> {
@@ -22,6 +23,8 @@ export interface Starter extends Pick<Application, "listen" | "ports"> {
   text: string;
   /** Next steps that only this kind of program has. */
   notes: string[];
+  /** Options of the publication, for `sealift.yaml` of the project. */
+  publishing: Record<string, unknown>;
 }
 
 /** Facts of a program's folder from which its `app.yaml` is written. */
@@ -38,7 +41,7 @@ interface ProgramFacts {
   /** Variables that its sources read. */
   environment: string[];
   /** Variables that the version itself gives. */
-  values: Record<string, string>;
+  values: Record<string, string> | undefined;
   /** Whether its packages have the schema of `app.yaml`. */
   hasSchema: boolean;
 }
@@ -67,7 +70,10 @@ const HEALTH_PATH = /["'`](\/(?:healthz?|livez|readyz|health\/(?:live|ready)|pin
 const ROOT_PATH = /\.(?:get|all|use|route)\(\s*["'`]\/["'`]/;
 const VARIABLE = /\b(?:process\.env(?:\.|\[\s*["'`])|os\.environ(?:\.get\(|\[)\s*["'])([A-Z][A-Z0-9_]*)/g;
 /** Variables of the host and of the shell, which are not settings. */
-const OF_THE_HOST = new Set(["PORT", "HOST", "PATH", "HOME", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"]);
+const OF_THE_HOST = new Set([
+  ...["PORT", "HOST", "PATH", "HOME", "NODE_ENV"],
+  ...["LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"],
+]);
 
 /** Kind of an application that a person asks for. */
 interface Kind {
@@ -91,19 +97,21 @@ export async function initialDescriptor(
   command: readonly string[],
   kind: Kind,
 ): Promise<Starter> {
+  const { notes = [], publishing = {} } = kind.of === undefined ? roadOf(folder) : {};
   const file = join(own, APPLICATION_FILE);
   const text = await ifThere(readTextFile(file, YAML_LIMITS.maxBytes));
   if (text !== undefined) {
     const { listen, ports } = parseYaml(text, application, file);
-    return { text, notes: [], listen, ports };
+    return { text, notes: [], publishing, listen, ports };
   }
-  if (kind.of !== undefined || kind.schedule !== undefined) return otherKind(folder, command, kind);
+  if (kind.of !== undefined || kind.schedule !== undefined)
+    return { text: otherKind(folder, command, kind), notes, publishing, listen: [], ports: [] };
   const facts = programFacts(folder, command);
-  return { text: starterApplication(facts), notes: pythonNotes(folder), listen: facts.listen, ports: facts.ports };
+  return { text: starterApplication(facts), notes, publishing, listen: facts.listen, ports: facts.ports };
 }
 
 /** Returns the descriptor of a job, or of a program that is of another application. @throws UsageError */
-function otherKind(folder: string, command: readonly string[], { of, schedule }: Kind): Starter {
+function otherKind(folder: string, command: readonly string[], { of, schedule }: Kind): string {
   if (of !== undefined && command.length === 0)
     throw usageError("usage", `A program that is of ${of} has a command of its own.`, {
       hint: `Give it after two dashes: -- node worker.js, in the folder of ${of}.`,
@@ -114,28 +122,15 @@ function otherKind(folder: string, command: readonly string[], { of, schedule }:
   lines.push(`command: ${flow(startCommand(folder, command, readPackage(folder)))}`);
   if (schedule === undefined) lines.push(`health: { within: 30s, stays_up: 10s }`);
   else lines.push("# In UTC; `timezone: Europe/Vienna` says otherwise.", `schedule: ${flow(schedule)}`, "within: 1h");
-  const values = of === undefined ? valuesOf(folder) : {};
-  if (Object.keys(values).length > 0) lines.push(`environment: ${flow({ values })}`);
+  const { values } = of === undefined ? roadOf(folder) : {};
+  if (values !== undefined) lines.push(`environment: ${flow({ values })}`);
   const text = `${lines.join("\n")}\n`;
   parseYaml(text, application, APPLICATION_FILE);
-  return { text, notes: of === undefined ? pythonNotes(folder) : [], listen: [], ports: [] };
+  return text;
 }
 
 /** Writes a value on one line. */
 const flow = (value: unknown): string => stringify(value, { collectionStyle: "flow", lineWidth: 0 }).trim();
-
-/** Returns the variables that a program needs to find its packages. */
-const valuesOf = (folder: string): Record<string, string> =>
-  isOfPython(folder) ? { PYTHONPATH: PYTHON_PACKAGES } : {};
-
-/** Says how packages of Python travel along, where the program has some: installed into a folder that is packed. */
-function pythonNotes(folder: string): string[] {
-  if (!isOfPython(folder)) return [];
-  return [
-    `Packages of Python travel along in ${PYTHON_PACKAGES}: \`${pipInstall(folder)}\`, before ` +
-      "each publication, by the Python and on the platform of the hosts. A virtual environment is not packed.",
-  ];
-}
 
 /** Looks at the folder of a program that runs today. */
 function programFacts(folder: string, command: readonly string[]): ProgramFacts {
@@ -150,7 +145,7 @@ function programFacts(folder: string, command: readonly string[]): ProgramFacts 
     found.handedOver ||= text.includes("LISTEN_FDS");
     for (const [, name] of text.matchAll(VARIABLE)) {
       found.bound ||= name === "PORT";
-      if (!OF_THE_HOST.has(name!)) variables.add(name!);
+      if (!OF_THE_HOST.has(name!) && !started.some((word) => word.startsWith(`${name}=`))) variables.add(name!);
     }
   }
   const named = namedAddresses(started.slice(1));
@@ -162,7 +157,7 @@ function programFacts(folder: string, command: readonly string[]): ProgramFacts 
     ...{ listen, ports },
     health: listen.length + ports.length === 0 ? undefined : (found.health ?? (found.isRooted ? "/" : undefined)),
     environment: [...variables].toSorted(),
-    values: valuesOf(folder),
+    values: roadOf(folder).values,
     hasSchema: existsSync(join(folder, installedSchema("app"))),
   };
 }
@@ -188,7 +183,7 @@ function starterApplication(facts: ProgramFacts): string {
     lines.push(`${key}: ${flow(value)}`);
   };
   add("command", command);
-  if (command[0] === "node") add("needs", { node: node ?? ">=20" });
+  if (command.includes("node")) add("needs", { node: node ?? ">=20" });
   if (listen.length > 0) {
     lines.push("# Sockets that the host keeps and hands over: no connection is refused at a restart.");
     add("listen", listen);
@@ -199,12 +194,15 @@ function starterApplication(facts: ProgramFacts): string {
   if (health !== undefined) lines.push("# Path that answers when it works; a version that does not answer goes back.");
   const port = ports.length > 1 ? { port: ports[0] } : {};
   add("health", { ...(health !== undefined && { http: health, ...port }), within: "30s", stays_up: "10s" });
-  const isSet = Object.keys(values).length > 0;
   if (environment.length > 0)
     lines.push("# Settings that each host gives: sealift app env ID set NAME. Move what must be there to required.");
-  if (isSet) lines.push(`# values: where Python finds the packages that travel along in ${PYTHON_PACKAGES}.`);
-  if (environment.length > 0 || isSet)
-    add("environment", { ...(environment.length > 0 && { optional: environment }), ...(isSet && { values }) });
+  if (values !== undefined)
+    lines.push(`# values: where Python finds the packages that travel along in ${PYTHON_PACKAGES}.`);
+  if (environment.length > 0 || values !== undefined)
+    add("environment", {
+      ...(environment.length > 0 && { optional: environment }),
+      ...(values !== undefined && { values }),
+    });
   lines.push("# data: storage    # a folder that belongs to the host and outlives versions");
   lines.push("# migrate: [node, migrate.js]    # before each new version starts");
   return `${lines.join("\n")}\n`;

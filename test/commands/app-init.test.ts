@@ -225,6 +225,49 @@ t.test("a program of devDependencies is refused, which no host has, and start:pr
   t.equal(await commandIn(folder), "command: [ node, dist/main ]");
 });
 
+t.test(
+  "folders of packages that no lock file of npm names are published by sealift.yaml, without a flag",
+  async (t) => {
+    const settingsOf = async (folder: string): Promise<unknown> =>
+      parse(await readFile(join(folder, "deploy/sealift.yaml"), "utf8"));
+    const manifest = JSON.stringify({ scripts: { start: "node server.js" }, dependencies: { moon: "1.0.0" } });
+    for (const mark of ["pnpm-lock.yaml", "node_modules/.modules.yaml", "yarn.lock"]) {
+      const files = { "package.json": manifest, [mark]: "", "node_modules/moon/package.json": "{}", "server.js": "" };
+      t.same(await settingsOf((await init(t, files)).folder), { project_id: PROJECT, with_dependencies: true }, mark);
+    }
+    const files = { "package.json": manifest, "package-lock.json": "{}", "server.js": "" };
+    t.same(await settingsOf((await init(t, files)).folder), { project_id: PROJECT }, "npm's is packed anyhow");
+  },
+);
+
+t.test(
+  "a standalone server of Next.js starts by its server.js, with its packages, on the address it gets",
+  async (t) => {
+    const folder = temporaryFolder(t);
+    await plantIn(join(folder, ".next/standalone"), {
+      "package.json": JSON.stringify({ name: "shop", scripts: { start: "next start" }, dependencies: { next: "14" } }),
+      "server.js":
+        "require('next'); require('http').createServer((q, r) => r.end('one'))" +
+        ".listen(process.env.PORT, process.env.HOSTNAME || '0.0.0.0')",
+      ".next/BUILD_ID": "x",
+      "node_modules/next/package.json": "{}",
+      "node_modules/next/index.js": "",
+    });
+    const { code, stderr } = await initIn(folder, "--folder", ".next/standalone", "--out", "deploy");
+    t.match({ code, stderr }, { code: 0, stderr: /standalone server of Next.*\n.*app test deploy\/apps\/shop/ });
+    const file = join(folder, ".next/standalone/app.yaml");
+    const text = await readFile(file, "utf8");
+    t.match(parse(text), { command: ["env", "HOSTNAME=$HOST", "node", "server.js"], ports: ["http"] });
+    t.notMatch(text, "optional", "what the command sets is no setting");
+    await writeFile(file, text.replace(/^health:.*/m, "health: { http: /, within: 30s, stays_up: 1s }"));
+    await chmod(folder, 0o755);
+    const tried = await commandLine(["app", "test", "deploy/apps/shop"], { cwd: folder });
+    t.match(tried, { code: 0, stdout: /^answered/m }, tried.stdout + tried.stderr);
+    t.notMatch(tried.stdout, "of every address");
+    t.notMatch(tried.stderr, "none is packed");
+  },
+);
+
 t.test("addresses that a command names get their names in app.yaml", async (t) => {
   const words = [
     "--",

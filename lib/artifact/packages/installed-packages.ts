@@ -44,7 +44,7 @@ const OTHER_LOCKS = {
 const PNPM_MARK = `${MODULES}/.modules.yaml`;
 
 /** Returns the lock file by which another package manager than npm is known in a folder; undefined for none. */
-const otherLockOf = (folder: string) =>
+export const otherLockOf = (folder: string) =>
   (Object.keys(OTHER_LOCKS) as (keyof typeof OTHER_LOCKS)[]).find((name) => existsSync(join(folder, name))) ??
   (existsSync(join(folder, PNPM_MARK)) ? "pnpm-lock.yaml" : undefined);
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { SealiftError } from "../../contract/errors.ts";
 import { APPLICATIONS_FOLDER } from "../../contract/files/application-names.ts";
 import { missing } from "../../support/files.ts";
-import { declaredDependencies, installedPackages, isLocked, PROVIDED } from "./installed-packages.ts";
+import { declaredDependencies, installedPackages, isLocked, MODULES, PROVIDED } from "./installed-packages.ts";
 import { PackageTree } from "./package-tree.ts";
 
 /** Choice of the folders of a project whose npm packages are packed. */
@@ -47,16 +47,22 @@ export function projectPackages(
   });
 }
 
-/** Describes applications whose packages are not packed although they need some. */
+/**
+ * Describes applications whose packages are not packed although they need some.
+ *
+ * @param isPacked tells whether a path of the project is packed, by whichever choice
+ */
 export function unpackedNotes(
   root: string,
   packages: PackageTree,
+  isPacked: (path: string) => boolean,
   { ofApplications = true }: PackageChoice = {},
 ): string[] {
   if (!ofApplications) return [];
   return foldersIn(root, APPLICATIONS_FOLDER).flatMap((folder) => {
     if (packages.covers(folder) || !existsSync(join(root, folder, "package.json"))) return [];
-    const needed = declaredDependencies(join(root, folder));
+    // `--include node_modules` packs a folder of packages as it is.
+    const needed = declaredDependencies(join(root, folder)).filter((name) => !isPacked(`${folder}/${MODULES}/${name}`));
     if (needed.length === 0) return [];
     const named =
       needed.length > 3 ? `${needed.slice(0, 3).join(", ")} and ${needed.length - 3} more` : needed.join(", ");

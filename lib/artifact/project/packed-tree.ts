@@ -78,7 +78,7 @@ export function listPacked(root: string, options: PackedOptions): PackedTree {
   ];
   const notes = [
     ...linkNotes(root, plan),
-    ...unpackedNotes(root, packages, options.packages),
+    ...unpackedNotes(root, packages, (path) => members.has(path), options.packages),
     ...foreignAddons(tree, packages, platform).map((found) => addonNote(found, platform)),
     ...dataFolders.flatMap((folder) => seedNote(members, folder) ?? []),
   ];

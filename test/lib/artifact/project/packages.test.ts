@@ -142,6 +142,10 @@ t.test("an application without a lock file of npm says that it goes without its 
   const root = project(t, { "apps/web": files, "apps/plain": { "main.py": "" } });
   t.match(list(root).notes, [/^apps\/web needs moon, and without a lock file of npm none is packed/]);
   t.same(list(root, { packages: { ofApplications: false } }).notes, []);
+  const brought = project(t, {
+    "apps/web": { "package.json": files["package.json"], "node_modules/moon/index.js": "" },
+  });
+  t.same(list(brought, { include: ["node_modules"] }).notes, [], "they are packed as they lie there");
 });
 
 t.test("a link among packages that --include brings back gets advice by who made it", async (t) => {
