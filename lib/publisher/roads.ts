@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { otherLockOf } from "../artifact/packages/installed-packages.ts";
+import { PYTHON_PACKAGES } from "../artifact/packages/python-packages.ts";
 
 /** Ways in which the packages of a program travel along, other than by a lock file of npm in its folder. */
 
@@ -18,8 +19,6 @@ export interface Road {
 
 /** Files that name the packages of a program of Python. */
 const PYTHON_FILES = ["requirements.txt", "pyproject.toml"] as const;
-/** Folder into which pip installs them, to be packed. */
-export const PYTHON_PACKAGES = "packages";
 
 /** Tells whether a folder has a program of Python that has packages. */
 export const isOfPython = (folder: string): boolean =>

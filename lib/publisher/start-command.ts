@@ -1,8 +1,9 @@
 import { closeSync, existsSync, openSync, readSync, realpathSync } from "node:fs";
 import { basename, delimiter, join, relative, sep } from "node:path";
+import { PYTHON_PACKAGES } from "../artifact/packages/python-packages.ts";
 import { virtualEnvironmentFault } from "../artifact/project/application-faults.ts";
 import { usageError } from "../contract/errors.ts";
-import { isOfPython, pipInstall, PYTHON_PACKAGES, roadOf } from "./roads.ts";
+import { isOfPython, pipInstall, roadOf } from "./roads.ts";
 
 export type Words = [string, ...string[]];
 
@@ -85,9 +86,9 @@ function givenProgram(folder: string, program: string): Words {
   if (!/^(?:\.\/)?(?:node_modules\/\.bin\/)?[^/]+$/.test(program)) return [program];
   const found = installedProgram(folder, basename(program)) ?? pythonProgram(folder, program);
   if (found !== undefined) return found;
-  if (isOfPython(folder) && !existsSync(join(folder, PYTHON_PACKAGES)) && !isOnMachine(program))
+  if (isOfPython(folder) && !/^python[\d.]*$/.test(program) && !isOnMachine(program))
     throw usageError("usage", `${program} is neither in ${PYTHON_PACKAGES}/bin nor a program of this machine.`, {
-      hint: `Install the packages first, and then type this again: ${pipInstall(folder)}.`,
+      hint: `Name it among the packages, install them, and then type this again: ${pipInstall(folder)}.`,
     });
   return [program];
 }

@@ -3,6 +3,7 @@ import { basename, join, normalize } from "node:path";
 import { stringify } from "yaml";
 import * as z from "zod";
 import { DEFAULT_LIMITS } from "../artifact/limits.ts";
+import { PYTHON_PACKAGES } from "../artifact/packages/python-packages.ts";
 import { listSourceTree } from "../artifact/tree/source-tree.ts";
 import { usageError } from "../contract/errors.ts";
 import { namedAddresses } from "../contract/files/address-variables.ts";
@@ -14,7 +15,7 @@ import { YAML_LIMITS } from "../support/documents/limits.ts";
 import { safelyParsed } from "../support/documents/safe-parse.ts";
 import { ifThere, readTextFile } from "../support/files.ts";
 import { parseYaml } from "../support/yaml-file.ts";
-import { isOfPython, PYTHON_PACKAGES, roadOf } from "./roads.ts";
+import { isOfPython, roadOf } from "./roads.ts";
 import { startCommand } from "./start-command.ts";
 
 /** Texts that `app init` writes into a program's folder, and says. */

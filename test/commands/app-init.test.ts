@@ -319,8 +319,11 @@ t.test("a program of Python finds the packages that travel along, and is told ho
   t.match(project.stderr, /pip install --target packages \./);
   const virtual = await init(t, { "requirements.txt": "", "app.py": "" }, "--", ".venv/bin/python", "app.py");
   t.match(virtual, { code: 2, stderr: /\.venv\/bin\/python: a virtual environment is not packed/ });
-  const early = await init(t, { "requirements.txt": "" }, "--", "gunicorn-of-nobody", "app:app");
-  t.match(early, { code: 2, stderr: /Install the packages first, .*: pip install --target packages -r requirements/ });
+  const early = await init(t, { "requirements.txt": "", "packages/x.py": "" }, "--", "gunicorn-of-nobody", "app:app");
+  t.match(early, {
+    code: 2,
+    stderr: /Name it among the packages, install them, .*: pip install --target packages -r requirements/,
+  });
   const nothing = await init(t, { "requirements.txt": "", "manage.py": "" });
   t.match(nothing, { code: 2, stderr: /says how its program is started\.\n.*-- gunicorn --bind '\$HOST:\$PORT'/ });
 });

@@ -6,6 +6,7 @@ import { MANIFEST_FILE } from "../../contract/files/manifest.ts";
 import type { Limits } from "../limits.ts";
 import { MODULES } from "../packages/installed-packages.ts";
 import type { PackageTree } from "../packages/package-tree.ts";
+import { isCompiled, isOfPip } from "../packages/python-packages.ts";
 import { PNPM_DEPLOY } from "../pnpm-deploy.ts";
 import { comparePaths } from "./compare-paths.ts";
 import { MemberList } from "./member-list.ts";
@@ -68,9 +69,9 @@ export interface ListingOptions {
 
 /**
  * Meaning of a folder for its contents: one of the author's own, to which patterns apply; one that holds packages and
- * nothing else that is packed; a package; a folder in a package.
+ * nothing else that is packed; a package; a folder in a package; one with what pip has installed, or in it.
  */
-type Inside = "own" | "way" | "package" | "part";
+type Inside = "own" | "way" | "package" | "part" | "pip";
 
 /** Folder in which package managers link programs of packages. Nothing loads them from there. */
 const PROGRAMS = ".bin";
@@ -122,13 +123,15 @@ export function listSourceTree(root: string, options: ListingOptions): SourceTre
   /** Returns what a name in a folder is to its own contents; undefined where it is not packed. */
   const insideOf = (path: string, name: string, inside: Inside): Inside | "link" | undefined => {
     if (inside === "part") return "part";
+    if (inside === "pip") return isCompiled(name) ? undefined : "pip";
     const isModules = name === MODULES;
     const place = inside === "way" || isModules ? packages?.at(path) : undefined;
     if (place === "none") return undefined;
     if (place !== undefined) return place;
     if (inside === "way") return undefined;
     if (inside === "package") return isModules ? undefined : "part";
-    return isOwn(path, name) ? "own" : undefined;
+    if (!isOwn(path, name)) return undefined;
+    return isOfPip(root, path) ? "pip" : "own";
   };
 
   const visit = (folder: string, inside: Inside): void => {
@@ -190,7 +193,7 @@ const isProgramLink = (folder: string): boolean => folder.endsWith(`${MODULES}/$
 /** Returns advice for a link that an artifact cannot hold, by who makes such links. */
 function linkAdvice(root: string, path: string): string {
   if (!`/${path}`.includes(`/${MODULES}/`))
-    return "Artifacts hold regular files and folders only: replace the link by what it points to.";
+    return "Artifacts hold regular files and folders only: replace the link by what it points to. `cp -rL` copies a folder so.";
   if (`${path} ${readlinkSync(join(root, path))}`.includes(".pnpm/"))
     return `pnpm links packages: \`${PNPM_DEPLOY}\` makes a folder without links.`;
   return (

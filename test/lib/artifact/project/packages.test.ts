@@ -137,6 +137,28 @@ t.test(
   },
 );
 
+t.test("what pip has installed to travel along is packed whole, and the author's own files are not", (t) => {
+  const files = { "server.pem": "", "packages/certifi/cacert.pem": "", "packages/certifi/__pycache__/core.pyc": "" };
+  const root = project(t, {
+    "apps/web": { ...files, "packages/certifi-1.0.dist-info/RECORD": "", "packages/shop/seed.db": "" },
+    "apps/other": files,
+    "apps/fourth": { packages: "a file" },
+    "apps/third": { "certs/packages/x.dist-info/RECORD": "", "certs/packages/tls.key": "" },
+  });
+  t.same(filesBelow(root, "apps/web"), [
+    "packages/certifi/cacert.pem",
+    "packages/certifi-1.0.dist-info/RECORD",
+    "packages/shop/seed.db",
+  ]);
+  t.same(filesBelow(root, "apps/other"), [], "a folder of that name that pip has not made is the author's");
+  t.same(
+    filesBelow(root, "apps/third"),
+    ["certs/packages/x.dist-info/RECORD"],
+    "nor is one that no program looks into",
+  );
+  t.end();
+});
+
 t.test("an application without a lock file of npm says that it goes without its packages", async (t) => {
   const { "package-lock.json": _lock, ...files } = APPLICATION;
   const root = project(t, { "apps/web": files, "apps/plain": { "main.py": "" } });
