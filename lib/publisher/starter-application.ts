@@ -51,7 +51,7 @@ interface ProgramFacts {
 const MAX_SOURCE_BYTES = 256 * 1024;
 /** Most sources that are searched. */
 const MAX_SOURCES = 500;
-const SOURCE = /\.(?:[cm]?[jt]s|py)$/;
+const SOURCE = /\.(?:[cm]?[jt]s|py|go|java|kt|php|rb|rs)$/;
 /** Name of folders with the code of others, beside those that are never packed. */
 const OF_OTHERS = "vendor";
 const MAX_PACKAGE_BYTES = 1024 * 1024;
@@ -69,7 +69,9 @@ const ADDRESS = "http";
 
 const HEALTH_PATH = /["'`](\/(?:healthz?|livez|readyz|health\/(?:live|ready)|ping|status))["'`]/;
 const ROOT_PATH = /\.(?:get|all|use|route)\(\s*["'`]\/["'`]/;
-const VARIABLE = /\b(?:process\.env(?:\.|\[\s*["'`])|os\.environ(?:\.get\(|\[)\s*["'])([A-Z][A-Z0-9_]*)/g;
+/** Ways in which languages read a variable: Node.js and Bun, Python, Ruby, Go, Java, PHP and Rust. */
+const VARIABLE =
+  /\b(?:(?:process|Bun)\.env(?:\.|\[\s*["'`])|(?:os\.environ(?:\.get\(|\[)|ENV(?:\.fetch\(|\[)|[gG]etenv\(|env::var\()\s*["'])([A-Z][A-Z0-9_]*)/g;
 /** Variables of the host and of the shell, which are not settings. */
 const OF_THE_HOST = new Set([
   ...["PORT", "HOST", "PATH", "HOME", "NODE_ENV"],
