@@ -116,3 +116,82 @@ lose_the_hub() {
   wait "$(jobs -p | tail -n 1)" || true
   mv hub hub.lost
 }
+
+# The program tide of Python, which needs a package that lies beside it as a wheel.
+a_python_program() {
+  mkdir -p tide wheel/tides-1.0.dist-info
+  cat >tide/app.py <<'END'
+import http.server, os, tides
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(tides.NOW)
+
+http.server.HTTPServer((os.environ["HOST"], int(os.environ["PORT"])), Handler).serve_forever()
+END
+  echo 'NOW = b"rising"' >wheel/tides.py
+  printf 'Metadata-Version: 2.1\nName: tides\nVersion: 1.0\n' >wheel/tides-1.0.dist-info/METADATA
+  printf 'Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n' >wheel/tides-1.0.dist-info/WHEEL
+  printf '%s,,\n' tides.py tides-1.0.dist-info/METADATA tides-1.0.dist-info/WHEEL tides-1.0.dist-info/RECORD \
+    >wheel/tides-1.0.dist-info/RECORD
+  (cd wheel && python3 -m zipfile -c ../tides-1.0-py3-none-any.whl tides.py tides-1.0.dist-info)
+  echo '../tides-1.0-py3-none-any.whl' >tide/requirements.txt
+}
+
+# The project shop as a build of Next.js with `output: "standalone"` leaves it, with a small server in place of its own.
+a_next_program() {
+  mkdir -p shop/.next/standalone/.next shop/.next/standalone/node_modules/next
+  cd shop/.next/standalone
+  echo '{ "name": "shop", "scripts": { "start": "next start" }, "dependencies": { "next": "14" } }' >package.json
+  echo build >.next/BUILD_ID
+  echo '{ "name": "next", "version": "14.0.0", "main": "index.js" }' >node_modules/next/package.json
+  echo 'exports.answer = (_, response) => response.end("Shop");' >node_modules/next/index.js
+  cat >server.js <<'END'
+const { createServer } = require("node:http");
+createServer(require("next").answer).listen(process.env.PORT || 3000, process.env.HOSTNAME || "0.0.0.0");
+END
+  cd ../../..
+}
+
+# A workspace whose program web `pnpm deploy` of version 9 has put into build/web, with a package of the workspace.
+a_pnpm_program() {
+  mkdir -p workspace/apps/web workspace/build/web/node_modules/@shop/prices
+  cd workspace/build/web
+  echo '{ "name": "web", "scripts": { "start": "node server.js" }, "dependencies": { "@shop/prices": "1.0.0" } }' \
+    >package.json
+  echo 'require("node:http").createServer(require("@shop/prices")).listen(process.env.PORT, process.env.HOST);' >server.js
+  echo 'layoutVersion: 5' >node_modules/.modules.yaml
+  echo '{ "name": "@shop/prices", "version": "1.0.0" }' >node_modules/@shop/prices/package.json
+  echo 'module.exports = (_, response) => response.end("12 EUR");' >node_modules/@shop/prices/index.js
+  cd ../../..
+}
+
+# The program quay of Go: a server that needs little of the standard library, since that is compiled for it.
+a_go_program() {
+  mkdir -p quay
+  printf 'module quay\n\ngo 1.19\n' >quay/go.mod
+  cat >quay/main.go <<'END'
+package main
+
+import (
+	"net"
+	"os"
+)
+
+func main() {
+	listener, err := net.Listen("tcp", net.JoinHostPort(os.Getenv("HOST"), os.Getenv("PORT")))
+	if err != nil {
+		panic(err)
+	}
+	for {
+		if connection, err := listener.Accept(); err == nil {
+			connection.Read(make([]byte, 4096))
+			connection.Write([]byte("HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nQuay"))
+			connection.Close()
+		}
+	}
+}
+END
+}

@@ -55,6 +55,7 @@ export const OPTIONAL = {
   bsdtar: from("libarchive-tools"),
   // On some machines the program is there, and may make no namespaces.
   bwrap: from("bubblewrap", "--ro-bind", "/", "/", "--unshare-all", "--die-with-parent", "true"),
+  caddy: from("caddy", "version"),
   chromium: from("chromium"),
   crun: from("crun"),
   curl: from("curl"),
@@ -69,6 +70,7 @@ export const OPTIONAL = {
   "mkfs.btrfs": from("btrfs-progs"),
   "mkfs.xfs": from("xfsprogs", "-V"),
   openssl: from("openssl", "version"),
+  pip: from("python3-pip"),
   pkcheck: from("polkitd"),
   promtool: from("prometheus"),
   python3: from("python3"),
