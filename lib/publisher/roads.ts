@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, globSync } from "node:fs";
 import { join } from "node:path";
 import { otherLockOf } from "../artifact/packages/installed-packages.ts";
 import { PYTHON_PACKAGES } from "../artifact/packages/python-packages.ts";
@@ -9,6 +9,8 @@ import { PYTHON_PACKAGES } from "../artifact/packages/python-packages.ts";
 export interface Road {
   /** Command that starts the program, whatever its package says. */
   command?: [string, ...string[]];
+  /** Programs that hosts must have, with ranges of versions. */
+  needs?: Record<string, string>;
   /** Variables for `environment.values` of its `app.yaml`. */
   values?: Record<string, string>;
   /** Options of the publication, for `sealift.yaml` of the project. */
@@ -26,11 +28,25 @@ export const isOfPython = (folder: string): boolean =>
 
 /** Returns the command that installs the packages of a program of Python to be packed. */
 export function pipInstall(folder: string): string {
-  const what = existsSync(join(folder, PYTHON_FILES[0])) ? `-r ${PYTHON_FILES[0]}` : ".";
-  return `pip install --target ${PYTHON_PACKAGES} ${what}`;
+  const named = `--target ${PYTHON_PACKAGES} -r ${PYTHON_FILES[0]}`;
+  if (existsSync(join(folder, "uv.lock")))
+    return `uv export --no-dev --no-emit-project -qo ${PYTHON_FILES[0]} && uv pip install ${named}`;
+  return existsSync(join(folder, PYTHON_FILES[0]))
+    ? `pip install ${named}`
+    : `pip install --target ${PYTHON_PACKAGES} .`;
+}
+
+/** Code that was compiled for one version of Python, which its name has. */
+const COMPILED = `${PYTHON_PACKAGES}/**/*.cpython-3*.so`;
+
+/** Returns the version of Python that installed packages are compiled for; empty where any will do. */
+function neededPython(folder: string): Record<string, string> {
+  const minor = /\.cpython-3(\d+)-/.exec(globSync(COMPILED, { cwd: folder })[0] ?? "")?.[1];
+  return minor === undefined ? {} : { python3: `~3.${minor}` };
 }
 
 const ofPython = (folder: string): Road => ({
+  needs: neededPython(folder),
   values: { PYTHONPATH: PYTHON_PACKAGES },
   notes: [
     `Packages of Python travel along in ${PYTHON_PACKAGES}: \`${pipInstall(folder)}\`, before each publication, by the ` +

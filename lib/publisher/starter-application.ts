@@ -31,8 +31,8 @@ export interface Starter extends Pick<Application, "listen" | "ports"> {
 /** Facts of a program's folder from which its `app.yaml` is written. */
 interface ProgramFacts {
   command: [string, ...string[]];
-  /** Range of Node.js versions that its package asks for. */
-  node: string | undefined;
+  /** Programs that hosts must have, with ranges of versions. */
+  needs: Record<string, string>;
   /** Names of sockets that are handed over to it. */
   listen: string[];
   /** Names of addresses on which it listens itself. */
@@ -138,6 +138,7 @@ const flow = (value: unknown): string => stringify(value, { collectionStyle: "fl
 /** Looks at the folder of a program that runs today. */
 function programFacts(folder: string, command: readonly string[]): ProgramFacts {
   const facts = readPackage(folder);
+  const road = roadOf(folder);
   const found = { health: undefined as string | undefined, isRooted: false, handedOver: false, bound: false };
   const variables = new Set<string>();
   const started = startCommand(folder, command, facts);
@@ -156,11 +157,11 @@ function programFacts(folder: string, command: readonly string[]): ProgramFacts 
   const [listen, ports] = found.handedOver ? [[ADDRESS], []] : [[], named];
   return {
     command: started,
-    node: facts?.engines?.node,
+    needs: { ...(started.includes("node") && { node: facts?.engines?.node ?? ">=20" }), ...road.needs },
     ...{ listen, ports },
     health: listen.length + ports.length === 0 ? undefined : (found.health ?? (found.isRooted ? "/" : undefined)),
     environment: [...variables].toSorted(),
-    values: roadOf(folder).values,
+    values: road.values,
     hasSchema: existsSync(join(folder, installedSchema("app"))),
   };
 }
@@ -177,7 +178,7 @@ export function applicationIdOf(folder: string): string | undefined {
 
 /** Returns the text of an `app.yaml` to start from, with the comment by which editors find its schema. */
 function starterApplication(facts: ProgramFacts): string {
-  const { command, node, listen, ports, health, environment, values, hasSchema } = facts;
+  const { command, needs, listen, ports, health, environment, values, hasSchema } = facts;
   const lines = [
     hasSchema ? SCHEMA_COMMENT("app") : addressedSchemaComment("app"),
     "# A file of this folder with a slash, or a program of the host. No shell reads it.",
@@ -186,7 +187,7 @@ function starterApplication(facts: ProgramFacts): string {
     lines.push(`${key}: ${flow(value)}`);
   };
   add("command", command);
-  if (command.includes("node")) add("needs", { node: node ?? ">=20" });
+  if (Object.keys(needs).length > 0) add("needs", needs);
   if (listen.length > 0) {
     lines.push("# Sockets that the host keeps and hands over: no connection is refused at a restart.");
     add("listen", listen);

@@ -88,12 +88,19 @@ t.test("a program of Python finds the packages that travel along, and is told ho
     "command: [ python3, packages/bin/gunicorn, --bind, $HOST:$PORT, app:app ]",
     "not by its first line, which names the Python of the machine that installed it",
   );
+  t.equal((parse(text) as { needs?: unknown }).needs, undefined, "any Python will do");
+  const compiled = { ...files, "packages/markupsafe/_speedups.cpython-311-x86_64-linux-gnu.so": "" };
+  t.match(parse(await readFile(join((await init(t, compiled)).folder, "app.yaml"), "utf8")), {
+    needs: { python3: "~3.11" },
+  });
   const job = await init(t, files, "--schedule", "30 3 * * *", "--", "python3", "night.py");
   t.match(parse(await readFile(join(job.folder, "app.yaml"), "utf8")), {
     environment: { values: { PYTHONPATH: "packages" } },
   });
   const project = await init(t, { "pyproject.toml": "", "main.py": "" });
   t.match(project.stderr, /pip install --target packages \./);
+  const locked = await init(t, { "pyproject.toml": "", "uv.lock": "", "main.py": "" });
+  t.match(locked.stderr, /uv export .* -qo requirements\.txt && uv pip install --target packages -r requirements\.txt/);
   const virtual = await init(t, { "requirements.txt": "", "app.py": "" }, "--", ".venv/bin/python", "app.py");
   t.match(virtual, { code: 2, stderr: /\.venv\/bin\/python: a virtual environment is not packed/ });
   const early = await init(t, { "requirements.txt": "", "packages/x.py": "" }, "--", "gunicorn-of-nobody", "app:app");
