@@ -52,8 +52,8 @@ const MAX_SOURCE_BYTES = 256 * 1024;
 /** Most sources that are searched. */
 const MAX_SOURCES = 500;
 const SOURCE = /\.(?:[cm]?[jt]s|py|go|java|kt|php|rb|rs)$/;
-/** Name of folders with the code of others, beside those that are never packed. */
-const OF_OTHERS = "vendor";
+/** Names of folders whose code does not say what the program reads: others wrote it, or it tests the program. */
+const PASSED_OVER = ["vendor", "test", "tests", "__tests__", "e2e"];
 const MAX_PACKAGE_BYTES = 1024 * 1024;
 
 const packageFacts = z.looseObject({
@@ -235,7 +235,7 @@ function* sourcesIn(folder: string, command: readonly string[]): Generator<strin
   const own = realpathSync(folder);
   // A project that was made here before links back to the program.
   const follows = (path: string): boolean => existsSync(join(folder, path)) && realpathSync(join(folder, path)) === own;
-  const others = isOfPython(folder) ? [OF_OTHERS, PYTHON_PACKAGES] : [OF_OTHERS];
+  const others = isOfPython(folder) ? [...PASSED_OVER, PYTHON_PACKAGES] : PASSED_OVER;
   const leaveOut = (path: string): string | undefined => others.find((name) => name === basename(path));
   const { members } = listSourceTree(folder, { limits: DEFAULT_LIMITS, follows, leaveOut });
   let count = 0;

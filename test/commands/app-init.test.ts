@@ -28,9 +28,9 @@ t.test("an app.yaml that is there says which addresses they name, and needs no c
   t.match(wrong, { code: 2, stderr: /config_invalid.*app\.yaml is not valid: .*command/ });
 });
 
-t.test("variables of code that others wrote are no settings", async (t) => {
+t.test("variables of code that others wrote, and of tests, are no settings", async (t) => {
   const code = (name: string): string => `process.env.${name}; process.env["${name}_TOO"];`;
-  const others = ["vendor", "lib/vendor", "node_modules", ".venv", "venv"];
+  const others = ["vendor", "lib/vendor", "node_modules", ".venv", "venv", "test", "src/__tests__"];
   const foreign = Object.fromEntries(others.map((at, index) => [`${at}/x/index.js`, code(`OTHERS_${index}`)]));
   const own = { "package.json": "{}", "server.js": code("OWN"), "vendor.js": code("ALSO") };
   const { folder, stderr } = await init(t, { ...own, ...foreign });
