@@ -1,7 +1,8 @@
 import { join, resolve } from "node:path";
 import { Command, Option } from "clipanion";
 import { EXIT } from "../../lib/contract/codes.ts";
-import { KIT_REPORTS_FOLDER, MAX_KIT_REPORT_BYTES, MAX_KIT_REPORTS } from "../../lib/contract/kits/limits.ts";
+import { KIT_REPORTS_FOLDER, MAX_KIT_REPORTS } from "../../lib/contract/kits/limits.ts";
+import type { KitReportsTaken } from "../../lib/contract/kits/records.ts";
 import { kitSubmit } from "../../lib/options/kits.ts";
 import { withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
@@ -16,7 +17,8 @@ export class KitSubmit extends withOptions(kitSubmit) {
     description: "Hand in the reports that came back on a stick",
     details: `
       Uploads what lies in the folder \`reports\` of the stick. The hub takes what a host of its kit has signed, each
-      once, whoever brings it twice; it counts as of the time when it was made. Nothing is removed from the stick.
+      once, whoever brings it twice; it counts as of the time when it was made. A file that cannot be read is refused,
+      and keeps no other one back. Nothing is removed from the stick.
     `,
     examples: [["From a stick", "$0 kit submit /media/stick"]],
   });
@@ -24,37 +26,37 @@ export class KitSubmit extends withOptions(kitSubmit) {
   folder = Option.String({ name: "FOLDER", required: true });
 
   override async run(): Promise<number> {
-    const [{ entryCalled, readRegular, unreadableKit }, { KitsClient }, { readdir }] = await Promise.all([
+    const [{ entryCalled, unreadableKit }, { reportFiles }, { KitsClient }] = await Promise.all([
       import("../../lib/artifact/kits/kit-folder.ts"),
+      import("../../lib/fleet/kits/report-files.ts"),
       import("../../lib/client/kits.ts"),
-      import("node:fs/promises"),
     ]);
     const folder = resolve(this.folder);
     const entry = await entryCalled(folder, KIT_REPORTS_FOLDER);
     if (entry === undefined) throw unreadableKit(`${folder} has no folder ${KIT_REPORTS_FOLDER}`);
-    const names = (await readdir(join(folder, entry))).filter((name) => /^[0-9a-f]{16}\.json$/i.test(name)).toSorted();
     const client = new KitsClient(hubConnection(this.options, DEPLOY_TIMEOUT_MS));
     const counts = { taken: 0, known: 0, refused: 0 };
-    let batch: { name: string; text: string }[] = [];
+    const tell = (file: string, { state, host_id: host, code, message }: KitReportsTaken["items"][number]): void => {
+      counts[state]++;
+      if (this.json) this.print.event({ event: "report", file, state, host_id: host, code, message });
+      else
+        this.print.line(
+          `${file}: ${state}${host === null ? "" : `, ${host}`}${code === null ? "" : ` (${code}) ${message}`}`,
+        );
+    };
+    const { reports, faults } = await reportFiles(join(folder, entry));
+    for (const { name, code, message } of faults) tell(name, { state: "refused", host_id: null, code, message });
+    let batch: typeof reports = [];
     const send = async (): Promise<void> => {
       const sent = batch;
       batch = [];
       const items = sent.length === 0 ? [] : await client.submit(sent.map(({ text }) => text));
-      for (const [index, { state, host_id: host, code, message }] of items.entries()) {
-        counts[state]++;
-        const name = sent[index]!.name;
-        if (this.json) this.print.event({ event: "report", file: name, state, host_id: host, code, message });
-        else
-          this.print.line(
-            `${name}: ${state}${host === null ? "" : `, ${host}`}${code === null ? "" : ` (${code}) ${message}`}`,
-          );
-      }
+      for (const [index, item] of items.entries()) tell(sent[index]!.name, item);
     };
-    for (const name of names) {
-      const text = (await readRegular(join(folder, entry, name), 2 * MAX_KIT_REPORT_BYTES)).trim();
-      const bytes = batch.reduce((sum, { text: other }) => sum + other.length, text.length);
+    for (const report of reports) {
+      const bytes = batch.reduce((sum, { text: other }) => sum + other.length, report.text.length);
       if (batch.length === MAX_KIT_REPORTS || (batch.length > 0 && bytes > BATCH_BYTES)) await send();
-      batch.push({ name, text });
+      batch.push(report);
     }
     await send();
     this.note(`${counts.taken} taken, ${counts.known} known already, ${counts.refused} refused`);

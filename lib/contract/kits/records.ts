@@ -68,8 +68,11 @@ export const kitsQuery = pageQuery.extend({
 });
 
 export const kitReports = z.object({
-  /** Reports, as the hosts have signed them. */
-  reports: z.array(z.string().min(1).max(MAX_KIT_REPORT_BYTES)).min(1).max(MAX_KIT_REPORTS),
+  /** Reports, as the hosts have signed them. Each has an answer of its own: one of another form refuses no others. */
+  reports: z
+    .array(z.string().max(2 * MAX_KIT_REPORT_BYTES))
+    .min(1)
+    .max(MAX_KIT_REPORTS),
 });
 
 /** Outcomes of a report: stored, stored before, or refused. */

@@ -88,7 +88,7 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
       if (wasBound && !isOwn) throw hasOwnKey(hostId);
       // A failed deployment that does not report the running version is assumed to have left it unchanged.
       const known = earlier?.record ?? parsed(before.get(hostId)?.record);
-      if (signedBy !== undefined && known !== undefined && known.created_at > hostRecord.created_at) continue;
+      if (signedBy !== undefined && known !== undefined && isAfter(known, hostRecord)) continue;
       const running = runningIn(hostRecord) ?? runningIn(known) ?? UNKNOWN;
       const record: StoredRecord = { ...hostRecord, ...running, ...healthAfter(hostRecord, known) };
       if (hostRecord.applications === undefined && known !== undefined && keepsRunning(record, known))
@@ -142,6 +142,16 @@ const logged = ({ hostId, deploymentId, createdAt, ...report }: IncomingReport):
   record: report.record,
   created_at: createdAt,
 });
+
+/**
+ * Tells whether a record was made after another one. Of reports that came by one kit at one time, which a wrong clock
+ * makes the same for all, what the host says decides.
+ */
+function isAfter(known: StoredRecord, record: StoredRecord): boolean {
+  if (known.created_at !== record.created_at) return known.created_at > record.created_at;
+  if (known.by_kit?.kit !== record.by_kit?.kit) return false;
+  return Date.parse(known.completed_at) > Date.parse(record.completed_at);
+}
 
 /** Version that a host runs and its signer, from one report. */
 type Running = Pick<StoredRecord, "running_version" | "running_signer">;

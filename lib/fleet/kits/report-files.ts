@@ -1,0 +1,52 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { readRegular, unreadableKit } from "../../artifact/kits/kit-folder.ts";
+import { parseKitReport } from "../../artifact/sealed/kit.ts";
+import { asSealiftError } from "../../contract/errors.ts";
+import { MAX_KIT_REPORT_BYTES } from "../../contract/kits/limits.ts";
+import { readFault } from "../../support/files.ts";
+
+/** Report of a host, as it lies on a stick. */
+interface ReportFile {
+  name: string;
+  text: string;
+}
+
+/** File that is no report, such as the part of one that a stick which was pulled out has. */
+interface FaultyFile {
+  name: string;
+  code: string;
+  message: string;
+}
+
+/**
+ * Reads the reports that lie in a folder, oldest first by what their hosts say: times that a hub must correct, such as
+ * those of a host without a clock, become the same, and the last one would count.
+ *
+ * @throws ArtifactError `kit_unreadable` for a folder that cannot be read
+ */
+export async function reportFiles(folder: string): Promise<{ reports: ReportFile[]; faults: FaultyFile[] }> {
+  const names = await readdir(folder).catch((error: unknown) => {
+    throw unreadableKit(`${folder}: ${readFault(error)}`, error);
+  });
+  const reports: (ReportFile & { saidMs: number })[] = [];
+  const faults: FaultyFile[] = [];
+  for (const name of names.filter((each) => /^[0-9a-f]{16}\.json$/i.test(each)).toSorted())
+    try {
+      const text = (await readRegular(join(folder, name), 2 * MAX_KIT_REPORT_BYTES)).trim();
+      reports.push({ name, text, saidMs: saidIn(parseKitReport(text).signed.report) });
+    } catch (error) {
+      const { code, message } = asSealiftError(error);
+      faults.push({ name, code, message });
+    }
+  return { reports: reports.toSorted((a, b) => a.saidMs - b.saidMs), faults };
+}
+
+/** Returns when a host says that its run was over, in milliseconds since 1970; 0 where it does not say. */
+function saidIn(report: string): number {
+  try {
+    return Date.parse((JSON.parse(report) as { completed_at?: string } | null)?.completed_at ?? "") || 0;
+  } catch {
+    return 0;
+  }
+}
