@@ -1,3 +1,4 @@
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { HostKey } from "../artifact/sealed/host-key.ts";
 import { deploymentError } from "../contract/errors.ts";
@@ -39,18 +40,26 @@ export async function collectReports(
   { key, labels, signal, warn }: Collecting,
 ): Promise<{ written: number; known: number }> {
   const counts = { written: 0, known: 0 };
-  for (const name of await namesIn(join(layout.sealift, "reports"))) {
-    if (!isTargetName(name) || (await readAcceptedKit(layout, name)) === undefined) continue;
+  const unwritable = (error: unknown) =>
+    deploymentError("kit_unwritable", `${folder} takes no report: ${readFault(error)}.`, { cause: error });
+  await readdir(folder).catch((error: unknown) => {
+    throw unwritable(error);
+  });
+  const names = await Promise.all(["reports", "kits"].map((each) => namesIn(join(layout.sealift, each))));
+  for (const name of new Set(names.flat())) {
+    if (!isTargetName(name)) continue;
     const target = targetOfName(name);
     const wireReport = (report: LocalReport): object => wireReportOf(report, target, labels);
     const reporter = kitReporter({ key, target, folder: undefined, openedKit: () => undefined, wireReport });
     const emit: Emit = (event) => {
       if (event.event === "warning") warn(event.message);
     };
-    await sendReports(layout, { ...reporter, target: name }, { emit, signal });
+    // Before the first kit that was accepted there is none to report under, but for those that were opened.
+    if ((await readAcceptedKit(layout, name)) !== undefined)
+      await sendReports(layout, { ...reporter, target: name }, { emit, signal });
     for await (const report of keptKitReports(layout, name)) {
       const isWritten = await carryReport(folder, report.name, report.text).catch((error: unknown) => {
-        throw deploymentError("kit_unwritable", `${folder} takes no report: ${readFault(error)}.`, { cause: error });
+        throw unwritable(error);
       });
       counts[isWritten ? "written" : "known"]++;
     }

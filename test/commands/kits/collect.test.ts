@@ -1,0 +1,30 @@
+// Holds: each report that waits for a stick is collected, also that of a first kit that failed (lib/agent/kit-reports.ts)
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import t from "tap";
+import { offlineSite, sealift } from "../../support/host/offline-site.ts";
+
+t.test("the report of a first kit that failed travels with the next stick", async (t) => {
+  const { hub, folder, target, root, make, deploy, kitText, writeKit } = await offlineSite(t);
+  await target.publish("1.0.0");
+  const kit = await make("kit");
+  const text = await kitText(kit);
+  const signature = Buffer.alloc(64, 3).toString("base64");
+  await writeKit(kit, { ...text, project: { ...(text["project"] as object), signature } });
+  await writeFile(join(kit, "reports"), "whatever keeps the stick from taking it");
+  t.match((await deploy(kit)).result, { error: { code: "signature_invalid" } });
+  const collect = (to: string) =>
+    sealift(folder, ["kit", "collect", to, "--host-key-file", "host.key", "--project-root", root]);
+  t.match((await collect("nowhere")).result, { error: { code: "kit_unwritable", message: /no report: .*[^.]\.$/ } });
+  await mkdir(join(folder, "stick"));
+  t.match((await collect("stick")).result, { written: 1, known: 0 });
+  t.match((await collect("stick")).result, { written: 0, known: 1 });
+  const to = ["--hub-url", hub.url, "--api-key-file", target.options["api_key_file"]!];
+  t.match((await sealift(folder, ["kit", "submit", "stick", ...to])).result, { taken: 1, refused: 0 });
+});
+
+t.test("a folder that is not there is an error, though no report waits", async (t) => {
+  const { folder, root } = await offlineSite(t);
+  const collect = ["kit", "collect", "nowhere", "--host-key-file", "host.key", "--project-root", root];
+  t.match((await sealift(folder, collect)).result, { error: { code: "kit_unwritable" } });
+});
