@@ -62,6 +62,8 @@ export interface RecordHooks {
   onReports?(transaction: Transacted, reports: readonly StoredReport[]): Promise<void>;
   /** Returns the Ed25519 key by which a host of a project signs, hexadecimal; undefined where it is not known. */
   hostKeyOf?(db: Queries, projectId: string, hostId: string): Promise<string | undefined>;
+  /** Tells whether the feature keeps something for a host of a project that its removal must end. */
+  knowsHost?(db: Queries, projectId: string, hostId: string): Promise<boolean>;
   /** Adds the feature's facts about versions, by version id, to a list for managers. */
   listedOf?(db: Queries, versions: readonly string[]): Promise<ReadonlyMap<string, Partial<ManagedVersion>>>;
   /** Counts what the feature keeps for a project, plugin or service. */
@@ -95,6 +97,12 @@ export async function admitBytes(transaction: Transacted, upload: Upload): Promi
 /** Tells whether a host of a project signs by a key, as some feature knows. @param key Ed25519, hexadecimal */
 export async function isKeyOfHost(db: Queries, projectId: string, hostId: string, key: string): Promise<boolean> {
   for (const hooks of hooksOf(db)) if ((await hooks.hostKeyOf?.(db, projectId, hostId)) === key) return true;
+  return false;
+}
+
+/** Tells whether some feature keeps something for a host of a project, even if it has never joined. */
+export async function isKnownHost(db: Queries, projectId: string, hostId: string): Promise<boolean> {
+  for (const hooks of hooksOf(db)) if ((await hooks.knowsHost?.(db, projectId, hostId)) === true) return true;
   return false;
 }
 

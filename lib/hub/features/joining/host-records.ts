@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import type { JoinedHost, JoinedQuery } from "../../../contract/joining/records.ts";
 import { BY_HUB, insertAudit } from "../../records/audit.ts";
 import { labelsOf, type StoredRecord } from "../../records/host-columns.ts";
+import { isKnownHost } from "../../records/hooks.ts";
 import { forgetHost, renameHost } from "../../records/host-rows.ts";
 import { lockKeys, revokeKeysOfHost } from "../../records/keys.ts";
 import type { Locked } from "../../records/locked.ts";
@@ -140,7 +141,7 @@ export async function remove<In>(
 ): Promise<number | undefined> {
   const named = { project_id: project.id, host_id };
   const host = await selectWhere(own(transaction), "joined_hosts", named).select("state").executeTakeFirst();
-  if (host === undefined) return undefined;
+  if (host === undefined && !(await isKnownHost(transaction, project.id, host_id))) return undefined;
   const keys = await revokeKeysOfHost(transaction, project, host_id, now);
   await deleteWhere(own(transaction), "joined_hosts", named).execute();
   await forgetHost(transaction, { holder: "", target: project.id }, host_id);

@@ -1,5 +1,5 @@
 import type { HubFeature } from "../feature.ts";
-import { changeHosts, forgetKits } from "./records.ts";
+import { changeHosts, forgetKits, hasHost } from "./records.ts";
 import { kitRoutes } from "./routes.ts";
 import { kitHosts, kits } from "./tables.ts";
 
@@ -12,6 +12,8 @@ export const kitsFeature: HubFeature = {
     if (action === "host.remove")
       await changeHosts(db, subject, facts.host_id, { removed_at: new Date(now).toISOString() });
   },
+  // A host without network has mostly never joined, and may be stolen all the same.
+  knowsHost: hasHost,
   // Hosts whose keys stay go on with their kits; what has come back already stays in the fleet.
   async onTransfer(transaction, { id, kind }, { keepKeys }) {
     if (!keepKeys && kind === "project") await forgetKits(transaction, id);

@@ -109,6 +109,17 @@ export async function changeHosts(
     .execute();
 }
 
+/** Tells whether a kit of a project is for a host that was not removed. */
+export async function hasHost(db: Queries, projectId: string, hostId: string): Promise<boolean> {
+  const found = own(db)
+    .selectFrom("kit_hosts")
+    .select("kit_id")
+    .where("host_id", "=", hostId)
+    .where("removed_at", "is", null)
+    .where("kit_id", "in", (eb) => eb.selectFrom("kits").select("id").where("project_id", "=", projectId));
+  return (await found.limit(1).executeTakeFirst()) !== undefined;
+}
+
 /** Removes the kits of a project, plugin or service that is being deleted. */
 export async function forgetKits(transaction: Transacted, projectId: string): Promise<void> {
   await own(transaction)

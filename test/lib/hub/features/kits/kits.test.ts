@@ -217,6 +217,25 @@ t.test("a host with a key of its own reports by the key of its card, and no more
   t.match(await submitted(hub, [reportOf(offline, kit.id, id)]), [{ state: "refused", code: "host_removed" }]);
 });
 
+t.test("a host that has never joined is removed, and reports no more", async (t) => {
+  const { hub, project, pier, make, list } = await made(t);
+  const kit = (await make()).body as unknown as MadeKit;
+  const at = `/devkeys/projects/${project.id}/joined-hosts`;
+  t.match(await submitted(hub, [reportOf(pier, kit.id, project.id)]), [{ state: "taken" }]);
+  isErrorBody(t, await hub.call("DELETE", `${at}/pier-8`), 404, "not_found");
+  const elsewhere = await createProject(hub);
+  isErrorBody(t, await hub.call("DELETE", `/devkeys/projects/${elsewhere.id}/joined-hosts/pier-7`), 404, "not_found");
+  t.equal((await hub.call("DELETE", `${at}/pier-7`)).status, 204);
+  t.equal((await hub.call("GET", `/app/deploy/v1/projects/${project.id}/hosts/pier-7`)).status, 404);
+  t.match(await submitted(hub, [reportOf(pier, kit.id, project.id)]), [{ state: "refused", code: "host_removed" }]);
+  t.match(await list(), [{ hosts: [{ host_id: "pier-7", removed_at: /^20/ }] }]);
+  isErrorBody(t, await hub.call("DELETE", `${at}/pier-7`), 404, "not_found");
+  const next = offlineHost("pier-7");
+  const { id } = (await make({ hosts: [next.named] })).body as unknown as MadeKit;
+  t.match(await submitted(hub, [reportOf(next, id, project.id)]), [{ state: "taken" }], "a new host with a new key");
+  t.match(await submitted(hub, [reportOf(pier, kit.id, project.id)]), [{ code: "host_removed" }]);
+});
+
 t.test("the former owner of a project neither lists its kits nor reports by them", async (t) => {
   const { hub, project, pier, make, at } = await made(t);
   const kit = (await make()).body as unknown as MadeKit;
