@@ -1,4 +1,4 @@
-// Holds: each report that waits for a stick is collected, also that of a first kit that failed (lib/agent/kit-reports.ts)
+// Holds: reports that wait for a stick are collected, also those of a first kit that failed (lib/agent/kit-reports.ts)
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";

@@ -1,8 +1,8 @@
 import { sql } from "kysely";
 import type { JoinedHost, JoinedQuery } from "../../../contract/joining/records.ts";
 import { BY_HUB, insertAudit } from "../../records/audit.ts";
-import { labelsOf, type StoredRecord } from "../../records/host-columns.ts";
 import { isKnownHost } from "../../records/hooks.ts";
+import { labelsOf, type StoredRecord } from "../../records/host-columns.ts";
 import { forgetHost, renameHost } from "../../records/host-rows.ts";
 import { lockKeys, revokeKeysOfHost } from "../../records/keys.ts";
 import type { Locked } from "../../records/locked.ts";
