@@ -2,7 +2,12 @@
 import { cp, mkdir, readdir, readFile, rename, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
+import { targetName } from "../../../lib/contract/target.ts";
+import { layoutOf } from "../../../lib/releases/layout.ts";
+import { readFollowedRoot } from "../../../lib/releases/trust-roots.ts";
+import { heldKey, publicKey, rootChain } from "../../support/forged/roots.ts";
 import { offlineSite, sealift } from "../../support/host/offline-site.ts";
+import { trustAt } from "../../support/hub/trust.ts";
 
 for (const kind of ["project", "plugin"] as const)
   t.test(`a watch follows the sticks of a ${kind}`, async (t) => {
@@ -45,6 +50,34 @@ for (const kind of ["project", "plugin"] as const)
     await copy(first, "stick");
     t.match(await once(), { turn: { outcome: "failed", error: { code: "kit_older" } } });
   });
+
+t.test("a newer trust root on a stick is followed, though the version of its kit runs already", async (t) => {
+  const { hub, folder, target, root, make, copy } = await offlineSite(t);
+  const chain = rootChain();
+  const own = await readFile(join(folder, target.options["signer_public_key"]!), "utf8");
+  const signer = publicKey(Buffer.from(own.trim(), "hex"));
+  const [first, second] = [chain.version(1, [signer]), chain.version(2, [heldKey()])];
+  await writeFile(join(folder, "1.root.json"), first);
+  await target.publish("1.0.0");
+  const { publish } = trustAt(hub);
+  t.equal((await publish(first, [target.slug])).status, 201);
+  const secrets = { api_key_file: undefined, deployment_credential_file: undefined, signer_public_key: undefined };
+  const options = { ...target.options, ...secrets, source: "stick", host_key_file: "host.key", root: "1.root.json" };
+  const entry = { target: target.name, project_root: root, host_id: "pier-7", ...options };
+  await writeFile(join(folder, "watch.yaml"), JSON.stringify({ targets: [entry] }));
+  const once = () => sealift(folder, ["watch", "--config", "watch.yaml", "--once"]);
+  const name = targetName({ kind: "project", slug: target.slug });
+  const followed = async () => (await readFollowedRoot(layoutOf(root), name))?.version;
+  await copy(await make("first"), "stick");
+  t.match((await once()).result, { targets: [{ outcome: "deployed" }] });
+  t.equal(await followed(), 1);
+  t.equal((await publish(second, [target.slug])).status, 201);
+  await rm(join(folder, "stick"), { recursive: true });
+  t.match((await once()).result, { targets: [{ outcome: "unpublished" }] }, "without a stick no root is brought");
+  await copy(await make("second"), "stick");
+  t.match((await once()).result, { targets: [{ outcome: "current" }] });
+  t.equal(await followed(), 2, "its signer does not count any more");
+});
 
 t.test("a watch of a stick needs the host's key", async (t) => {
   const { folder, target, root } = await offlineSite(t);

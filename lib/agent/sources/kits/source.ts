@@ -67,6 +67,12 @@ function kitSource(choice: KitChoice, target: Target, { base, sourceOf, report }
     ...(trust !== undefined && { trust }),
     precheck: async (supervisor) => base.precheck?.(supervisor),
     acceptedSigners: async (layout) => (await base.acceptedSigners?.(layout)) ?? null,
+    async followRoot(context, named) {
+      if (trust === undefined || !("follow" in trust)) return;
+      // What keeps the kit from counting was told by the poll; without the stick no root is brought.
+      const kit = await openHostKit(choice, target, { ...context, emit: () => undefined }).catch(() => undefined);
+      if (kit !== undefined) await sourceOf(kit).followRoot?.(context, named, false);
+    },
     statements() {
       const { facts = null, provenance = null } = opened?.text ?? {};
       return {
