@@ -7,7 +7,7 @@ import type { LocalReport } from "../contract/surfaces/reports.ts";
 import { isTargetName, type Target, targetOfName } from "../contract/target.ts";
 import { keptKitReports, readAcceptedKit } from "../releases/kits.ts";
 import type { Layout } from "../releases/layout.ts";
-import { namesIn, readFault } from "../support/files.ts";
+import { namesIn, writeFault } from "../support/files.ts";
 import type { Emit } from "./base/events.ts";
 import { sendReports } from "./reports/outbox.ts";
 import { carryReport, kitReporter } from "./sources/kits/reporter.ts";
@@ -41,7 +41,7 @@ export async function collectReports(
 ): Promise<{ written: number; known: number }> {
   const counts = { written: 0, known: 0 };
   const unwritable = (error: unknown) =>
-    deploymentError("kit_unwritable", `${folder} takes no report: ${readFault(error)}.`, { cause: error });
+    deploymentError("kit_unwritable", `${folder} takes no report: ${writeFault(error)}.`, { cause: error });
   await readdir(folder).catch((error: unknown) => {
     throw unwritable(error);
   });

@@ -30,6 +30,22 @@ export function readFault(error: unknown): string {
   }
 }
 
+/** Describes in a few words why a file cannot be written. */
+export function writeFault(error: unknown): string {
+  switch ((error as NodeJS.ErrnoException).code) {
+    case "EROFS":
+      return "it can only be read";
+    case "ENOSPC":
+    case "EDQUOT":
+      return "it is full";
+    case "EACCES":
+    case "EPERM":
+      return "you may not write it";
+    default:
+      return readFault(error);
+  }
+}
+
 /** Resolves as `work` does, or to `undefined` when the path that it works on does not exist. */
 export async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
   try {

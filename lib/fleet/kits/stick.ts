@@ -4,7 +4,7 @@ import { type FileHandle, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { deploymentError, type SealiftError, usageError } from "../../contract/errors.ts";
 import { KIT_BYTES_FILE, KIT_FILE, KIT_REPORTS_FOLDER } from "../../contract/kits/limits.ts";
-import { makeFolder, readFault } from "../../support/files.ts";
+import { makeFolder, writeFault } from "../../support/files.ts";
 
 /** Names that a kit has, in small letters: FAT may give them in others. */
 const OWN = new Set([KIT_FILE, KIT_BYTES_FILE]);
@@ -16,12 +16,16 @@ const OWN = new Set([KIT_FILE, KIT_BYTES_FILE]);
  */
 export async function prepareStick(folder: string): Promise<void> {
   await makeFolder(folder).catch((error: unknown) => {
-    throw usageError("usage", `--out ${folder} cannot be made: ${readFault(error)}.`, { cause: error });
+    throw usageError("usage", `--out ${folder} cannot be made: ${writeFault(error)}.`, { cause: error });
   });
-  const taken = (await readdir(folder)).find((name) => OWN.has(name.toLowerCase()));
+  const names = await readdir(folder);
+  const taken = names.find((name) => OWN.has(name.toLowerCase()));
   if (taken === undefined) return;
+  const isKit = names.some((name) => name.toLowerCase() === KIT_FILE);
   throw usageError("usage", `--out ${folder} has ${taken} already.`, {
-    hint: `A stick takes several kits, each in a folder of its own. Take the reports in ${KIT_REPORTS_FOLDER} from the old one first: sealift kit submit ${folder}`,
+    hint: !isKit
+      ? `It is no kit without ${KIT_FILE}, such as an attempt that was interrupted leaves: remove it, and run this again.`
+      : `A stick takes several kits, each in a folder of its own. Take the reports in ${KIT_REPORTS_FOLDER} from the old one first: sealift kit submit ${folder}`,
   });
 }
 
@@ -35,7 +39,7 @@ function stickError(path: string, error: unknown): SealiftError {
       hint: "FAT32 ends at 4 GiB a file: format the stick with exFAT, or make the kit in a folder with another one.",
     });
   if (code === "ENOSPC" || code === "EDQUOT") return deploymentError("disk_full", `The stick is full: ${path}.`, rest);
-  return deploymentError("kit_unwritable", `${path} cannot be written: ${readFault(error)}.`, rest);
+  return deploymentError("kit_unwritable", `${path} cannot be written: ${writeFault(error)}.`, rest);
 }
 
 /** Writes a new file in the kit. @param name in small letters @returns its size and SHA-256, once it is on the stick */

@@ -1,6 +1,6 @@
 /** A stick that is full, read-only or FAT, as root alone can mount them. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { offlineSite, sealift } from "../../support/host/offline-site.ts";
@@ -44,8 +44,14 @@ t.test(
     );
     const collect = (to: string) =>
       sealift(folder, ["kit", "collect", to, "--host-key-file", "host.key", "--project-root", root]);
-    t.match((await collect(join(stick, "kit"))).result, { error: { code: "kit_unwritable" } });
+    const kept = await collect(join(stick, "kit"));
+    t.match(kept.result, { error: { code: "kit_unwritable", message: /takes no report: it can only be read\.$/ } });
     execFileSync("mount", ["-o", "remount,rw", stick]);
+    execFileSync("sh", ["-c", "head -c 5000000 /dev/zero > stick/filler 2>/dev/null || true"], { cwd: folder });
+    const overflown = await collect(join(stick, "kit"));
+    t.match(overflown.result, { error: { code: "kit_unwritable", message: /takes no report: it is full\.$/ } });
+    t.strictSame(readdirSync(join(stick, "kit/reports")), [], "no part of a report, which nobody could hand in");
+    rmSync(join(stick, "filler"));
     t.match((await collect(join(stick, "kit"))).result, { written: 1, known: 0 });
   },
 );

@@ -77,7 +77,13 @@ export async function carryReport(folder: string, name: string, text: string): P
     await rm(reports.path(known));
   }
   await using file = await open(reports.path(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o644);
-  await file.writeFile(`${text}\n`);
-  await file.sync();
+  try {
+    await file.writeFile(`${text}\n`);
+    await file.sync();
+  } catch (error) {
+    // A stick that is full keeps the name, and nobody could hand that in.
+    await rm(reports.path(name), { force: true }).catch(() => undefined);
+    throw error;
+  }
   return true;
 }
