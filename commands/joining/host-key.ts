@@ -3,6 +3,17 @@ import { Command } from "clipanion";
 import { hostKey } from "../../lib/options/joining.ts";
 import { withOptions } from "../shell/base.ts";
 
+/** Makes the folder of a key where it is missing. @throws UsageError `usage` */
+async function makeOut(folder: string): Promise<void> {
+  const [{ usageError }, { makeFolder, writeFault }] = await Promise.all([
+    import("../../lib/contract/errors.ts"),
+    import("../../lib/support/files.ts"),
+  ]);
+  await makeFolder(folder, 0o700).catch((error: unknown) => {
+    throw usageError("usage", `--out ${folder} cannot be made: ${writeFault(error)}.`, { cause: error });
+  });
+}
+
 export class HostKey extends withOptions(hostKey) {
   static override paths = [["host", "key"]];
   static override usage = Command.Usage({
@@ -42,6 +53,7 @@ export class HostKey extends withOptions(hostKey) {
     const watched = await watchedHost(watch, this.layers);
     const { keyFile, cardFile } = watched ?? {};
     await ownFolder(folder);
+    if (service === undefined) await makeOut(folder);
     const file = (service === undefined ? keyFile : undefined) ?? join(folder, place.key);
     const { key, isNew } = await hostKeyFile(file);
     const card = cardFile ?? join(folder, place.card);

@@ -32,6 +32,17 @@ async function hostOf(t: Test, text = WATCH, name = "watch.yaml") {
 const cardIn = async (file: string) =>
   readCard((JSON.parse(await readFile(file, "utf8")) as { card: string }).card).signed;
 
+t.test("a host without anything gets its key in a folder that is made", async (t) => {
+  const { folder, file, run } = await hostOf(t);
+  const first = await run(`host key --out ${folder}/ship`);
+  t.equal(first.code, 0, first.stderr);
+  t.ok(hostLineIn(first.stdout));
+  t.equal((await stat(join(folder, "ship"))).mode & 0o777, 0o700);
+  t.equal((await run(`host key --out ${folder}/ship`)).stdout, first.stdout);
+  t.match(await run(`host key --out ${file}`), { code: 2, stderr: /^error \(usage\): --out .* cannot be made/m });
+  t.match(await run("host key --out /proc/nowhere"), { code: 2, stderr: /^error \(usage\): --out .* cannot be made/m });
+});
+
 t.test("a host of before gets a key and a card, and its line stays the same", async (t) => {
   const { folder, file, run } = await hostOf(t);
   const first = await run(`host key --out ${folder}`);
