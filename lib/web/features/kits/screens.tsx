@@ -15,7 +15,8 @@ export const kits = targetScreen(async ({ api }, request, { kind, slug, id, name
   const { items, cursor, next } = await api.page(request, listed);
   const here = kitsPath(kind, slug);
   const mayEnd = may(requirePrincipal(request), "deploy");
-  const make = `sealift kit make ${kind}:${slug} --host HOST=LINE --out FOLDER`;
+  const credential = kind === "project" ? " --deployment-credential-file FILE" : "";
+  const make = `sealift kit make ${kind}:${slug} --host HOST=LINE --out FOLDER${credential}`;
   return (
     <TargetLayout {...{ kind, slug, name, isControlled, at: "Kits" }}>
       {items.length === 0 && cursor === "" ? (

@@ -12,7 +12,12 @@ t.test("the page of a target lists its kits, ends one, and says what that does n
   const page = `/projects/${project.id}/kits`;
   const shown = async () => (await visitor.request(page)).html.replaceAll("<!-- -->", "");
   t.match((await visitor.request(`/projects/${project.id}`)).html, `href="${page}"`, "a tab leads there");
-  t.match(await shown(), new RegExp(`No kit was made yet[^]*sealift kit make project:${project.id} --host`));
+  t.match(
+    await shown(),
+    new RegExp(
+      `No kit was made yet[^]*sealift kit make project:${project.id} --host HOST=LINE --out FOLDER --deployment-credential-file FILE`,
+    ),
+  );
   const hosts = [offlineHost("ship-1").named, offlineHost("ship-2").named];
   const json = { version: "1.0.0", hosts, deployment_credential: project.credential };
   const made = await hub.call("POST", `/devkeys/projects/${project.id}/kits`, { key: project.key, json });
