@@ -80,13 +80,18 @@ t.test("a dry run looks at a kit, and accepts nothing", async (t) => {
 });
 
 t.test("a plugin comes on a stick, with its author's HMAC", async (t) => {
-  const { hub, folder, target, root, make, deploy } = await offlineSite(t, "plugin");
+  const { hub, folder, target, root, make, deploy, copy, kitText, writeKit } = await offlineSite(t, "plugin");
   await target.publish("1.0.0");
   const kit = await make("first");
   t.notMatch(
     await readFile(join(kit, "artifact.bin")).then((bytes) => bytes.toString("latin1")),
     /plugin\.yaml|PK\x03\x04/,
   );
+  const text = await kitText(kit);
+  const other = await copy(kit, "other-digest");
+  await writeKit(other, { ...text, archive: { ...(text["archive"] as object), sha256: "ab".repeat(32) } });
+  t.match((await deploy(other)).result, { error: { code: "kit_changed" } }, "a watch knows the version by it");
+  await rm(other, { recursive: true });
   const done = await deploy(kit);
   t.match(done.result, { outcome: "deployed", version: "1.0.0" }, done.stderr + done.stdout);
   t.equal(await readFile(join(root, target.folder, "version"), "utf8"), "1.0.0");

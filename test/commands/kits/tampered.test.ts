@@ -110,6 +110,11 @@ t.test("a kit that was changed is refused with a code, and the right one is take
     ["the hub is another", "kit_changed", (kit) => writeKit(kit, { ...text, hub: "https://elsewhere.example" })],
     ["the target is another", "kit_foreign", (kit) => writeKit(kit, { ...text, target: other.name })],
     ["the size is another", "kit_changed", (kit) => writeKit(kit, { ...text, project: { ...project, size_bytes: 5 } })],
+    [
+      "the digest of its content is another",
+      "kit_changed",
+      (kit) => writeKit(kit, { ...text, project: { ...project, content_sha256: "ab".repeat(32) } }),
+    ],
     ["the terms are of another kit", "kit_changed", (kit) => writeKit(kit, { ...text, hosts: sibs["hosts"] })],
     [
       "the terms are another host's, under this one's name",

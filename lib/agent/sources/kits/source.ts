@@ -1,5 +1,6 @@
 import { changedKit } from "../../../artifact/kits/kit-folder.ts";
 import { asSealiftError } from "../../../contract/errors.ts";
+import type { KitText } from "../../../contract/kits/texts.ts";
 import { type Target, targetName } from "../../../contract/target.ts";
 import { acceptKit } from "../../../releases/kits.ts";
 import { marketplaceSource, type MarketplaceSourceOptions } from "../marketplace.ts";
@@ -59,6 +60,14 @@ function rethrowKeyFault(error: unknown): never {
   throw changedKit(message.replace(/\.$/, ""), error);
 }
 
+/** Requires the digest of what was opened to be that of kit.json, by which a watch knows versions. */
+function requireSaid({ project, archive }: KitText, { contentSha256, artifactSha256 }: Fetched): void {
+  if (project !== undefined && project.content_sha256 !== contentSha256)
+    throw changedKit("kit.json has another content_sha256 than the manifest");
+  if (archive !== undefined && archive.sha256 !== artifactSha256)
+    throw changedKit("kit.json has another sha256 than the archive");
+}
+
 function kitSource(choice: KitChoice, target: Target, { base, sourceOf, report }: KitParts): Source {
   let opened: HostKit | undefined;
   const { kind, slug, requestedVersion, trust } = base;
@@ -90,6 +99,7 @@ function kitSource(choice: KitChoice, target: Target, { base, sourceOf, report }
         ...resolved,
         async fetch(fetching): Promise<Fetched> {
           const fetched = await resolved.fetch(fetching).catch(rethrowKeyFault);
+          requireSaid(kit.text, fetched);
           return {
             ...fetched,
             async remember() {
