@@ -33,13 +33,14 @@ export class AppAllow extends withOptions(appAllow) {
   id = Option.String({ name: "ID", required: false });
 
   override async run(): Promise<number> {
-    const [{ join, resolve }, { APPLICATIONS_FILE }, { writeGrant }, stated, { layoutOf }] = await Promise.all([
-      import("node:path"),
-      import("../../lib/contract/files/application-names.ts"),
-      import("../../lib/releases/write-grant.ts"),
-      import("../../lib/releases/stated-grant.ts"),
-      import("../../lib/releases/layout.ts"),
-    ]);
+    const [{ join, resolve }, { APPLICATIONS_FILE }, { readText, withGrant, writeText }, stated, { layoutOf }] =
+      await Promise.all([
+        import("node:path"),
+        import("../../lib/contract/files/application-names.ts"),
+        import("../../lib/releases/write-grant.ts"),
+        import("../../lib/releases/stated-grant.ts"),
+        import("../../lib/releases/layout.ts"),
+      ]);
     const root = resolve(this.options.projectRoot);
     const file = join(root, APPLICATIONS_FILE);
     await this.#requireUsable();
@@ -53,7 +54,9 @@ export class AppAllow extends withOptions(appAllow) {
       const unknown = await stated.compareGrant(layoutOf(root), id, grant);
       if (unknown.length > 0) this.note(`note: the version of ${id} that is installed has no ${unknown.join(", ")}.`);
     }
-    for (const [id, grant] of grants) await writeGrant(file, "serve", id, grant);
+    let content = await readText(file);
+    for (const [id, grant] of grants) content = withGrant(file, content, "serve", id, grant);
+    await writeText(file, content!);
     if (!this.json) this.print.line(file);
     this.note(`Next: sealift app serve --project-root ${root}, or SIGHUP for the one that runs.`);
     const ids = [...grants.keys()];
@@ -108,8 +111,15 @@ export class AppAllow extends withOptions(appAllow) {
     const before = await readGrants(layout);
     const taken = asking.takenPorts(before);
     const grants = new Map<string, StatedGrant>();
-    for (const [id, app] of await asking.askedApplications(from, only)) {
+    for (const [id, app] of asking.basesFirst(await asking.askedApplications(from, only))) {
       const known = before?.applications[id];
+      if (app.of !== undefined) {
+        const asked = await asking.grantFor(app, known, listen, taken);
+        const grant = { ...asked, of: app.of, limits: { ...asked.limits, ...limits } };
+        grants.set(id, grant);
+        for (const line of grantLines(id, app, grant)) this.note(line);
+        continue;
+      }
       const isRoot = process.getuid?.() === 0;
       const hasUser = given.user !== undefined || known?.user !== undefined;
       if (isRoot && !hasUser)

@@ -1,4 +1,4 @@
-import { askedApplications, grantFor, takenPorts } from "../../lib/agent/applications/asked-grants.ts";
+import { askedApplications, basesFirst, grantFor, takenPorts } from "../../lib/agent/applications/asked-grants.ts";
 import { usageError } from "../../lib/contract/errors.ts";
 import type { AppLimits } from "../../lib/contract/files/limit-forms.ts";
 import { readGrants } from "../../lib/releases/applications.ts";
@@ -31,9 +31,7 @@ export async function askedInUnits(
 ): Promise<(Wanted & { sockets: number })[]> {
   const before = await readGrants(layout);
   const taken = takenPorts(before);
-  const asked = [...(await askedApplications(from, given.id))].toSorted(
-    ([, a], [, b]) => Number(a.of !== undefined) - Number(b.of !== undefined),
-  );
+  const asked = basesFirst(await askedApplications(from, given.id));
   if (given.user !== undefined && asked.filter(([, { of }]) => of === undefined).length > 1)
     throw usageError("usage", `--user ${given.user} is one user, and several applications ask.`, {
       hint: "Leave it out, so that each has one of its own, or name one application.",

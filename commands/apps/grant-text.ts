@@ -6,10 +6,11 @@ import { limitsText } from "./limit-text.ts";
 export function grantLines(
   id: string,
   app: Application,
-  { listen = {}, limits, user, same_user: same }: StatedGrant,
+  { listen = {}, limits, user, same_user: same, of }: StatedGrant,
 ): string[] {
   const lines = [`${id}  ${app.command.join(" ")}`];
   const say = (what: string, text: string): void => void lines.push(`  ${what.padEnd(9)} ${text}`);
+  if (of !== undefined) say("of", `${of}: its user, settings and data`);
   const given = Object.entries(listen).map(([name, at]) => `${name} ${at}`);
   if (given.length > 0) say("addresses", given.join(", "));
   if (limits !== undefined && limitsText(limits) !== "") say("limits", limitsText(limits));

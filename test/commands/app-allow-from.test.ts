@@ -46,9 +46,8 @@ t.test("what an app.yaml asks is shown, and allowed with --yes alone where nobod
   if (!isRoot) t.match(refused.stderr, /can read the agent's keys/);
   t.notOk(existsSync(file));
 
-  // Somebody on this machine may have it already.
-  const busy = createServer().on("error", () => undefined);
-  busy.listen(3000, "127.0.0.1");
+  const busy = createServer().listen(3000, "127.0.0.1");
+  // Another program may have it as well.
   await once(busy, "listening").catch(() => undefined);
   t.match(await allow([...from, "--yes"]), { code: 0 });
   busy.close();
@@ -94,6 +93,23 @@ t.test("a project's applications are allowed at once, and one alone by its id", 
   t.match(await allow(["--from", project, "--yes", ...USER]), { code: 0 });
   t.strictSame(Object.keys(await grants()).toSorted(), ["web", "worker"]);
   t.match(await allow(["other", "--from", project, "--yes", ...USER]), { code: 2, stderr: /no application other in/ });
+});
+
+t.test("programs of another application are allowed as that, which is shown and has no user of its own", async (t) => {
+  const { project, grants, allow } = await released(t);
+  for (const [id, kind] of Object.entries({ a: "", night: 'schedule: "30 3 * * *"\n' })) {
+    await mkdir(join(project, "apps", id), { recursive: true });
+    await writeFile(join(project, "apps", id, "app.yaml"), `of: web\ncommand: [node, ${id}.js]\n${kind}`);
+  }
+  const allowed = await allow(["--from", project, "--yes", ...USER]);
+  t.match(allowed, { code: 0, stderr: /^night {2}node night\.js\n {2}of +web: its user, settings and data\n/m });
+  const { a: other, night, web } = await grants();
+  t.match([other, night], [{ of: "web" }, { of: "web" }]);
+  for (const grant of [other, night]) t.notOk(grant!.user ?? grant!.same_user);
+  t.match(web, isRoot ? { user: "nobody" } : { same_user: true });
+  await writeFile(join(project, "apps/night/app.yaml"), "command: [node, night.js]\n");
+  t.match(await allow(["night", "--from", project, "--yes", ...USER]), { code: 0 });
+  t.notOk((await grants())["night"]!.of, "one that is of nobody by now");
 });
 
 t.test("what cannot be read or has no id is named, and nothing is written", async (t) => {

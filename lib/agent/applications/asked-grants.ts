@@ -42,6 +42,10 @@ export async function askedApplications(path: string, id: string | undefined): P
   });
 }
 
+/** Returns applications with those that others are of before these: a grant names one that is there. */
+export const basesFirst = (asked: ReadonlyMap<string, Application>): [string, Application][] =>
+  [...asked].toSorted(([, a], [, b]) => Number(a.of !== undefined) - Number(b.of !== undefined));
+
 async function descriptorsAt(path: string): Promise<string[]> {
   const stats = await statsOf(path);
   if (stats?.isDirectory() !== true) return [path];
