@@ -3,7 +3,7 @@ import { deploymentError, usageError } from "../../lib/contract/errors.ts";
 import { appRunner } from "../../lib/options/apps.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { projectRootAt } from "../targets/targets.ts";
-import { requireHealthy } from "./require-healthy.ts";
+import { requireHealthy, requireNotStopped } from "./require-healthy.ts";
 
 export class AppRestart extends withOptions(appRunner) {
   static override paths = [["app", "restart"]];
@@ -45,10 +45,7 @@ export class AppRestart extends withOptions(appRunner) {
     const { refusal } = await mayStart({ layout, apps, supervisor: choice, signal: interrupt.signal });
     if (refusal !== undefined) throw notAllowed(refusal.message, refusal.faults);
     const supervisor = await supervisorOfRoot(layout, choice);
-    if ((await supervisor.passes?.(id)) === true)
-      throw deploymentError("app_stopped", `${id} is stopped, and a restart leaves it so.`, {
-        hint: `\`sealift app start ${id}\` starts it.`,
-      });
+    await requireNotStopped(supervisor, id, installed.app.of);
     await supervisor.restart(id, interrupt.signal);
     this.note(`${id} was restarted`);
     await requireHealthy(supervisor, id, interrupt.signal);

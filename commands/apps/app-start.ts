@@ -2,7 +2,7 @@ import { Command, Option } from "clipanion";
 import { appRunner } from "../../lib/options/apps.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { projectRootAt } from "../targets/targets.ts";
-import { requireHealthy } from "./require-healthy.ts";
+import { requireHealthy, requireNotStopped } from "./require-healthy.ts";
 
 export class AppStart extends withOptions(appRunner) {
   static override paths = [["app", "start"]];
@@ -52,7 +52,12 @@ export class AppStart extends withOptions(appRunner) {
       if (!this.json) this.print.line(`${id} is not installed: its first deployment starts it`);
       return this.done({ id, changed });
     }
+    if (installed.app.schedule !== undefined) {
+      if (!this.json) this.print.line(`${id} is a job, and begins at its times`);
+      return this.done({ id, changed });
+    }
     const supervisor = await supervisorOfRoot(layout, choice);
+    await requireNotStopped(supervisor, id, installed.app.of);
     await supervisor.start(id, signal);
     await requireHealthy(supervisor, id, signal);
     if (!this.json) this.print.line(`${id} is healthy`);

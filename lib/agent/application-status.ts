@@ -8,7 +8,7 @@ import { dueAt, iso } from "../releases/due.ts";
 import { type JobRecord, readJob } from "../releases/jobs.ts";
 import type { Layout } from "../releases/layout.ts";
 import { readRelease } from "../releases/release.ts";
-import { stoppedSince } from "../releases/stopped.ts";
+import { restsSince, stoppedSince } from "../releases/stopped.ts";
 import type { ProcessState } from "./supervisors/application-units.ts";
 import { applicationRunner, applicationSupervisor } from "./supervisors/applications.ts";
 import type { SystemdScope } from "./supervisors/systemd-units.ts";
@@ -65,6 +65,8 @@ export async function* applicationStates(
     const grant = grantOf(grants?.applications, id);
     const installed = await readInstalled(layout, id);
     const stopped = await stoppedSince(layout, id);
+    // One that is of a stopped one waits for it, and is not unhealthy.
+    const rests = stopped ?? (await restsSince(layout, id));
     const release = installed && (await readRelease(layout, installed.target, installed.release));
     const job = installed !== undefined && isJob(installed.app) ? await readJob(layout, id) : undefined;
     let found = UNASKED;
@@ -79,7 +81,7 @@ export async function* applicationStates(
       error = asSealiftError(thrown);
     }
     const { sameUser, ...process } = found;
-    const fault = stopped === undefined ? (error?.message ?? null) : null;
+    const fault = rests === undefined ? (error?.message ?? null) : null;
     const application = {
       ...{ id, ...process, same_user: sameUser, version: release?.version ?? null, addresses: grant?.listen ?? {} },
       ...(stopped !== undefined && process.pid === null && { state: "stopped", since: stopped }),
@@ -87,11 +89,11 @@ export async function* applicationStates(
       // Where systemd has tasks of its own to limit, that is no limit of the grant.
       unenforced: process.unenforced.filter((name) => grant?.limits?.[name] !== undefined),
       stopped_since: stopped ?? null,
-      healthy: installed === undefined || grant === undefined || stopped !== undefined ? null : fault === null,
+      healthy: installed === undefined || grant === undefined || rests !== undefined ? null : fault === null,
       fault: fault?.replace(/\.$/, "") ?? null,
       ...timesOf(grant === undefined ? undefined : installed?.app, job, Date.now()),
     };
-    const isIll = installed !== undefined && stopped === undefined;
+    const isIll = installed !== undefined && rests === undefined;
     yield { application, ...(isIll && error !== undefined && { error }) };
   }
 }

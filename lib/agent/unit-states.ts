@@ -7,7 +7,7 @@ import { readGrants } from "../releases/applications.ts";
 import { isApplication, type Layout } from "../releases/layout.ts";
 import { unitKey } from "../releases/names.ts";
 import { currentRelease, namedUnits, type Release } from "../releases/release.ts";
-import { stoppedSince } from "../releases/stopped.ts";
+import { restsSince } from "../releases/stopped.ts";
 import { applicationSupervisor } from "./supervisors/applications.ts";
 import type { Supervisor, SupervisorChoice } from "./supervisors/supervisor.ts";
 
@@ -47,7 +47,7 @@ export async function* unitStates(layout: Layout, choice: SupervisorChoice): Asy
     for (const item of ofApplications === undefined ? [] : release.items.filter(isApplication))
       yield {
         ...{ target, ...(await stateOf(unitKey(item), item.id, ofApplications!)) },
-        stopped: await stoppedSince(layout, item.id),
+        stopped: await restsSince(layout, item.id),
       };
   }
 }

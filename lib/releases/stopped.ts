@@ -1,8 +1,10 @@
 import { chown, realpath, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { deploymentError } from "../contract/errors.ts";
+import { isJob } from "../contract/files/application-kinds.ts";
 import { STOPPED_FOLDER } from "../contract/files/application-names.ts";
 import { makeFolder, namesIn, statsOf } from "../support/files.ts";
+import { readGrants, readInstalled } from "./applications.ts";
 import { syncNames } from "./durability.ts";
 import { isApplication, type Item, type Layout } from "./layout.ts";
 import { unitKey } from "./names.ts";
@@ -15,6 +17,8 @@ import { isForeignRoot } from "./project-root.ts";
  */
 const [, STATE, STOPPED] = STOPPED_FOLDER.split("/") as [string, string, string];
 
+const folderOf = ({ sealift }: Layout): string => join(sealift, STATE, STOPPED);
+
 /** Path of the file that keeps an application stopped, below the folder of a project root's state. */
 export const stoppedPath = (sealift: string, id: string): string => join(sealift, STATE, STOPPED, id);
 
@@ -22,14 +26,26 @@ export const stoppedPath = (sealift: string, id: string): string => join(sealift
 export const stoppedSince = async ({ sealift }: Layout, id: string): Promise<string | undefined> =>
   (await statsOf(stoppedPath(sealift, id)))?.mtime.toISOString();
 
-/** Returns the units of those of some items that an operator has stopped, sorted: `apps/web`. */
-export async function stoppedUnits({ sealift }: Layout, items: readonly Item[]): Promise<string[]> {
-  const apps = items.filter(isApplication);
-  const names = apps.length === 0 ? [] : await namesIn(join(sealift, STATE, STOPPED));
-  return apps
-    .filter(({ id }) => names.includes(id))
-    .map(unitKey)
-    .toSorted();
+/**
+ * Returns since when an application rests, ISO 8601: it is stopped, or is of one that is, without which it does not
+ * run; undefined for one that is to run, and for a job that is not stopped itself.
+ */
+export async function restsSince(layout: Layout, id: string): Promise<string | undefined> {
+  const own = await stoppedSince(layout, id);
+  if (own !== undefined || (await namesIn(folderOf(layout))).length === 0) return own;
+  const base = (await readGrants(layout).catch(() => undefined))?.applications[id]?.of;
+  const since = base && (await stoppedSince(layout, base));
+  if (since === undefined) return undefined;
+  const installed = await readInstalled(layout, id).catch(() => undefined);
+  return installed !== undefined && isJob(installed.app) ? undefined : since;
+}
+
+/** Returns the units of those of some items that rest ({@link restsSince}), sorted: `apps/web`. */
+export async function restingUnits(layout: Layout, items: readonly Item[]): Promise<string[]> {
+  const resting: string[] = [];
+  for (const item of items.filter(isApplication))
+    if ((await restsSince(layout, item.id)) !== undefined) resting.push(unitKey(item));
+  return resting.toSorted();
 }
 
 /**

@@ -40,6 +40,30 @@ async function hosted(t: Parameters<typeof applicationHost>[0]) {
   return { ...h, port, run, take, deploy: (name: string) => take(version(name)) };
 }
 
+t.test("what is of a stopped application rests with it, and nobody says that it works", async (t) => {
+  const root = await ApplicationRoot.make(t);
+  const port = await freePort();
+  const files = { "server.js": HANDED_OVER, "worker.js": "setInterval(() => {}, 1000)" };
+  await root.installTogether({
+    web: { app: { listen: ["http"] }, files },
+    worker: { app: { of: "web" }, command: ["node", "worker.js"], files: {} },
+    night: { app: { of: "web", schedule: "30 3 * * *" }, command: ["node", "night.js"], files: {} },
+  });
+  const grants = { web: { ...root.user, listen: { http: port } }, worker: { of: "web" }, night: { of: "web" } };
+  await root.grantAsIs(grants);
+  const served = await AppServe.start(root.layout, () => undefined);
+  t.teardown(() => served[Symbol.asyncDispose]());
+  const run = (...words: string[]) => runHere(COMMANDS, [...words, "--project-root", root.layout.root]);
+  t.match(await run("app", "stop", "web"), { code: 0 });
+  t.match(await run("app", "status"), { code: 0 }, "nothing is unhealthy");
+  for (const deed of ["start", "restart"])
+    t.match(await run("app", deed, "worker"), { code: 1, stderr: /web is stopped, and worker.*\n.*app start web/ });
+  for (let again = 0; again < 2; again++)
+    t.match(await run("app", "start", "night"), { code: 0, stdout: "night is a job, and begins at its times\n" });
+  t.match(await run("app", "start", "web"), { code: 0 });
+  await until(() => served.statuses().find(({ id }) => id === "worker")?.state === "running");
+});
+
 t.test("a stopped application stays so over deployments, rollbacks and a new app serve", async (t) => {
   const h = await hosted(t);
   let served = await AppServe.start(h.layout, () => undefined);

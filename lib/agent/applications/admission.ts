@@ -7,7 +7,7 @@ import { beyond } from "../../contract/files/limit-forms.ts";
 import { hostAndPort } from "../../contract/files/socket-address.ts";
 import { readGrants } from "../../releases/applications.ts";
 import type { Layout } from "../../releases/layout.ts";
-import { stoppedSince } from "../../releases/stopped.ts";
+import { restsSince } from "../../releases/stopped.ts";
 import { isAnswered } from "../../support/network/is-answered.ts";
 import { capital, type SupervisorChoice } from "../supervisors/supervisor.ts";
 import type { Applications } from "./descriptors.ts";
@@ -45,7 +45,7 @@ export async function admitApplications(request: ApplicationsToRun): Promise<Ref
   if (refusal !== undefined) return refusal;
   await requirePrograms(apps, signal);
   for (const [id, app] of apps)
-    if (!running.has(id) && (await stoppedSince(request.layout, id)) === undefined)
+    if (!running.has(id) && (await restsSince(request.layout, id)) === undefined)
       await requireFreePorts(id, opened.has(id) ? app.ports : addressNames(app), grants!);
   return undefined;
 }

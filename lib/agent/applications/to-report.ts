@@ -5,7 +5,7 @@ import { readGrants, readInstalled } from "../../releases/applications.ts";
 import { readJob } from "../../releases/jobs.ts";
 import { isApplication, type Item, type Layout } from "../../releases/layout.ts";
 import { unitKey } from "../../releases/names.ts";
-import { stoppedSince } from "../../releases/stopped.ts";
+import { restsSince } from "../../releases/stopped.ts";
 import type { ApplicationRunner } from "../supervisors/application-units.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 
@@ -60,7 +60,7 @@ async function lookAt(
   id: string,
   runner: ApplicationRunner,
 ): Promise<{ told: ReportedApplication; membership?: MembershipKind }> {
-  const stopped = await stoppedSince(layout, id);
+  const stopped = await restsSince(layout, id);
   const installed = await readInstalled(layout, id);
   if (installed !== undefined && isJob(installed.app)) {
     const run = (await readJob(layout, id))?.run ?? undefined;

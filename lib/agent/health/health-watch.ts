@@ -7,7 +7,7 @@ import { isApplication, type Layout } from "../../releases/layout.ts";
 import { acquireLock } from "../../releases/lock.ts";
 import { itemOfUnit } from "../../releases/names.ts";
 import { currentRelease, type Release } from "../../releases/release.ts";
-import { stoppedUnits } from "../../releases/stopped.ts";
+import { restingUnits } from "../../releases/stopped.ts";
 import { isApplicationUnit } from "../applications/root-supervisor.ts";
 import { applicationsToReport } from "../applications/to-report.ts";
 import { healthReport, REPORTS_READ } from "../reports/health-report.ts";
@@ -121,7 +121,7 @@ export class HealthWatch {
     const looks = await Promise.all(asked.map(async ({ name, look }) => [name, await look(signal)] as const));
     // A look during a switch may have met either release.
     if ((await this.#isDeployed()) || (await currentRelease(layout, target))?.name !== release.name) return;
-    const units = await stoppedUnits(layout, release.items);
+    const units = await restingUnits(layout, release.items);
     const now = new Date().toISOString();
     this.#units = new Map(looks.map(([name, sample]) => [name, afterLook(this.#units.get(name), sample, now)]));
     await this.#conclude(release, units, now);

@@ -11,7 +11,7 @@ import { healthIn, readStanding } from "../../releases/health.ts";
 import { readJsonFile } from "../../releases/json-file.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { currentRelease } from "../../releases/release.ts";
-import { stoppedUnits } from "../../releases/stopped.ts";
+import { restingUnits } from "../../releases/stopped.ts";
 import { readRootMark } from "../../releases/trust-roots.ts";
 import { namesIn, statsOf, syncFolder, writeFileAtomic } from "../../support/files.ts";
 import type { Reported } from "./draft.ts";
@@ -39,7 +39,7 @@ export async function writeReport(layout: Layout, target: TargetName, of: LocalR
 /** Returns the health of what runs, as far as that was asked, and what an operator has stopped of it. */
 async function healthOf(layout: Layout, target: TargetName, { completed_at: at }: LocalReport) {
   const health = healthIn(await readStanding(layout, target));
-  const stopped = await stoppedUnits(layout, (await currentRelease(layout, target))?.items ?? []);
+  const stopped = await restingUnits(layout, (await currentRelease(layout, target))?.items ?? []);
   return stopped.length === 0 ? health : { ...(health ?? { state: "healthy" as const, since: at }), stopped };
 }
 

@@ -9,7 +9,7 @@ import type { Layout } from "../../releases/layout.ts";
 import { itemOfUnit } from "../../releases/names.ts";
 import { currentRelease, type Release } from "../../releases/release.ts";
 import { forgetFormerEnvFiles, replaceEnvFile } from "../../releases/replaced-env.ts";
-import { stoppedUnits } from "../../releases/stopped.ts";
+import { restingUnits } from "../../releases/stopped.ts";
 import { undoSwitch } from "../../releases/switch.ts";
 import { type Applications, descriptorsIn } from "../applications/descriptors.ts";
 import { settingsOfApplications, valuesOf } from "../applications/fleet-settings.ts";
@@ -78,7 +78,7 @@ export async function applySettings(
     return refused(known, asSealiftError(thrown));
   }
   const units = [...texts.keys()];
-  const stopped = (await stoppedUnits(layout, units.map(itemOfUnit))).map((unit) => itemOfUnit(unit).id);
+  const stopped = (await restingUnits(layout, units.map(itemOfUnit))).map((unit) => itemOfUnit(unit).id);
   // They count from its start on: nobody knows yet whether it works with them.
   known.ignored.push(...stopped.map((name) => ({ name, code: "app_stopped" })));
   if (release === undefined || units.length === 0) return { ...known, units, state: "applied", code: null };

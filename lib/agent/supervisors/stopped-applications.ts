@@ -1,14 +1,14 @@
 import type { Layout } from "../../releases/layout.ts";
-import { stoppedSince } from "../../releases/stopped.ts";
+import { restsSince } from "../../releases/stopped.ts";
 import type { Supervisor } from "./supervisor.ts";
 
 /**
- * Lets a supervisor of applications pass by those that an operator has stopped: it starts none of them, and none is
- * unhealthy for that (docs/contract/application.md#stopped).
+ * Lets a supervisor of applications pass by those that an operator has stopped, and those that are of one: it starts
+ * none of them, and none is unhealthy for that (docs/contract/application.md#stopped).
  */
 export function passingStopped(layout: Layout, supervisor: Supervisor): Supervisor {
   const isStopped = async (id: string | null): Promise<boolean> =>
-    id !== null && (await stoppedSince(layout, id)) !== undefined;
+    id !== null && (await restsSince(layout, id)) !== undefined;
   const starting =
     (start: (id: string | null, signal?: AbortSignal) => Promise<void>) =>
     async (id: string | null, signal?: AbortSignal): Promise<void> => {
