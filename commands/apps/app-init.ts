@@ -26,14 +26,14 @@ export class AppInit extends withOptions(appInit) {
   command = Option.Rest({ name: "COMMAND" });
 
   override async run(): Promise<number> {
-    const [{ resolve, relative }, starter, { initialOf, initialProject, writeInitial }, { projectIdOf }, trial] =
-      await Promise.all([
-        import("node:path"),
-        import("../../lib/publisher/starter-application.ts"),
-        import("../../lib/agent/starter-project.ts"),
-        import("../deploying/project-id.ts"),
-        import("../../lib/agent/applications/trial-source.ts"),
-      ]);
+    const [{ resolve, relative }, starter, initial, { projectIdOf }, trial] = await Promise.all([
+      import("node:path"),
+      import("../../lib/publisher/starter-application.ts"),
+      import("../../lib/agent/starter-project.ts"),
+      import("../deploying/project-id.ts"),
+      import("../../lib/agent/applications/trial-source.ts"),
+    ]);
+    const { initialOf, initialProject, plannedProjectId, writeInitial } = initial;
     const folder = resolve(this.options.folder);
     const { of: base, out, schedule } = this.options;
     if (base !== undefined && this.options.id === undefined)
@@ -42,7 +42,10 @@ export class AppInit extends withOptions(appInit) {
     if (id === undefined)
       throw usageError("usage", `No id can be made of the name of ${folder}.`, { hint: "Give one with --id." });
     const { applicationId } = await import("./application-id.ts");
-    const projectId = await projectIdOf(this.options.projectId, this.options);
+    const projectId = await projectIdOf(
+      this.options.projectId ?? plannedProjectId(folder, out && resolve(out)),
+      this.options,
+    );
     const placed = { folder, id: applicationId(id), projectId, out: out && resolve(out) };
     const project = base === undefined ? initialProject(placed) : initialOf({ ...placed, base });
     const kind = { of: base, schedule };

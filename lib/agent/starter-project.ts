@@ -48,6 +48,23 @@ export function initialProject(of: {
 }
 
 /**
+ * Returns the id of the project that an application is added to, as the plan there says it.
+ *
+ * @param out folder of the project; default: the one around the program's folder, or `deploy` in it
+ * @throws UsageError `usage` where there is no plan; `config_invalid`
+ */
+export function plannedProjectId(folder: string, out: string | undefined): string {
+  const root = out ?? projectAround(folder);
+  const plan = root === undefined ? undefined : join(root, PLAN_FILE);
+  const { project_id: id } =
+    plan === undefined || !existsSync(plan) ? {} : parseYaml(readFileSync(plan, "utf8"), installPlan, plan);
+  if (id !== undefined) return id;
+  throw usageError("usage", "--project-id is missing.", {
+    hint: `Give the project's id or name: ${root ?? folder} has no plan that says it.`,
+  });
+}
+
+/**
  * Places an application that is of another one: in the project that publishes that one's folder.
  *
  * @param folder of the program, or of the project

@@ -12,7 +12,7 @@ import { deployed } from "./sources.ts";
 /** Options of `app init`. */
 export const appInit = {
   ...group("Application", {
-    projectId: deployed.projectId,
+    projectId: optional(deployed.projectId),
     folder: path({ help: "Folder of the program", default: "." }),
     id: text({ metavar: "ID", help: "Its name on hosts", defaultText: "that of its package or folder" }),
     out: path({ help: "Folder of the project to make", defaultText: "deploy in the application's folder" }),

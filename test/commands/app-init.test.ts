@@ -122,7 +122,8 @@ t.test("a second application is added to the project and its plan, which keeps i
 
 t.test("another program of an application is added to its project and plan", async (t) => {
   const { folder } = await init(t, { "package.json": "{}", "server.js": "", "worker.js": "" });
-  const added = await initIn(folder, "--id", "worker", "--of", "web", "--", "node", "worker.js");
+  const words = ["app", "init", "--id", "worker", "--of", "web", "--", "node", "worker.js"];
+  const added = await commandLine(words, { cwd: folder });
   t.match(added, { code: 0, stdout: /sealift systemd install app worker --of web/ }, added.stderr);
   t.match(added.stderr, /Try it here: sealift app test deploy\/apps\/worker/);
   const descriptor = await readFile(join(folder, "deploy/apps/worker/app.yaml"), "utf8");
