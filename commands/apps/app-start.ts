@@ -23,7 +23,7 @@ export class AppStart extends withOptions(appRunner) {
       { supervisorOfRoot },
       { mayStart },
       { notAllowed },
-      { readInstalled },
+      { programsOf, readInstalled },
       { noteStopped },
       { knownApplication },
     ] = await Promise.all([
@@ -61,6 +61,13 @@ export class AppStart extends withOptions(appRunner) {
     await supervisor.start(id, signal);
     await requireHealthy(supervisor, id, signal);
     if (!this.json) this.print.line(`${id} is healthy`);
+    // They ended with it. systemd does not start them by itself.
+    for (const other of await programsOf(layout, id)) {
+      if ((await supervisor.passes?.(other)) === true) continue;
+      await supervisor.start(other, signal);
+      await requireHealthy(supervisor, other, signal);
+      if (!this.json) this.print.line(`${other} is healthy`);
+    }
     return this.done({ id, changed });
   }
 }

@@ -93,3 +93,13 @@ export async function readInstalled(layout: Layout, id: string): Promise<Install
   const release = dirname(dirname(folder));
   return { app, folder, target: basename(dirname(release)) as TargetName, release: basename(release) };
 }
+
+/** Lists the programs that a project root has installed of an application, but for its jobs. @throws DeploymentError */
+export async function programsOf(layout: Layout, base: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const id of await knownApplications(layout)) {
+    const app = (await readInstalled(layout, id))?.app;
+    if (app?.of === base && app.schedule === undefined) found.push(id);
+  }
+  return found;
+}

@@ -60,8 +60,7 @@ t.test("what is of a stopped application rests with it, and nobody says that it 
     t.match(await run("app", deed, "worker"), { code: 1, stderr: /web is stopped, and worker.*\n.*app start web/ });
   for (let again = 0; again < 2; again++)
     t.match(await run("app", "start", "night"), { code: 0, stdout: "night is a job, and begins at its times\n" });
-  t.match(await run("app", "start", "web"), { code: 0 });
-  await until(() => served.statuses().find(({ id }) => id === "worker")?.state === "running");
+  t.match(await run("app", "start", "web"), { code: 0, stdout: "web is healthy\nworker is healthy\n" });
 });
 
 t.test("a stopped application stays so over deployments, rollbacks and a new app serve", async (t) => {

@@ -116,6 +116,10 @@ t.test("systemd runs every kind of application", { skip, timeout: 900_000 }, asy
     ) as { pid: number };
     t.match(await run("cat", `/proc/${pid}/cgroup`), /sealift-app@worker\.service/, "in a group of its own");
 
+    await sealift("app", "stop", "web", "--project-root", ROOT);
+    await until(async () => (await active("sealift-app@worker.service")) === "inactive");
+    t.match(await sealift("app", "start", "web", "--project-root", ROOT), /web is healthy\nworker is healthy/);
+    t.equal(await active("sealift-app@worker.service"), "active", "it ended with the other one, and starts after it");
     await run("systemctl", "stop", "sealift-app@web.service");
     await until(async () => (await active("sealift-app@worker.service")) === "inactive");
     await run("systemctl", "start", "sealift-app@worker.service");

@@ -26,8 +26,8 @@ t.test("programs of a stopped application rest with it, and its jobs do not", as
   const waits = async (id: string | null) => ({ restarts: 0, fault: `${id} does not run` });
   const supervisor: Supervisor = {
     ...{ start: silent, restart: silent, stop: silent, look: waits },
-    check: async (id) => `${id} does not run`,
-  } as Supervisor;
+    check: async (id: string | null) => `${id} does not run`,
+  } as unknown as Supervisor;
   const passing = passingStopped(layout, supervisor);
   const faulty = async () => {
     const found: string[] = [];
