@@ -5,6 +5,7 @@ import { join } from "node:path";
 import t from "tap";
 import { parse } from "yaml";
 import { commandIn, init, initIn, plantIn, PROJECT, withPrograms } from "../support/app-init.ts";
+import { commandLine } from "../support/programs/command-line.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 t.test("the commands that follow can be typed by who made the application", async (t) => {

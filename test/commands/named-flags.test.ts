@@ -31,8 +31,8 @@ function sentencesOf(path: string): string[] {
 
 /** Matches commands of other programs in a text. */
 const OTHERS = /`(?:npm|pip|pnpm|useradd|yarn) [^`]*`|^pnpm .*/g;
-/** Flags of systemctl, systemd-tmpfiles, npm and a variable of CSS, which texts name without a mark. */
-const FOREIGN = new Set(["create", "now", "global", "quiet", "bad"]);
+/** Flags of systemctl, systemd-tmpfiles, npm, uv, gunicorn and a variable of CSS, which texts name without a mark. */
+const FOREIGN = new Set(["create", "now", "global", "quiet", "bad", "dev", "emit-project", "bind"]);
 
 t.test("each flag that a text of a command or of the library names is one of ours", async (t) => {
   const paths = globSync(["commands/**/*.{ts,tsx}", "lib/**/*.{ts,tsx}"], { cwd: ROOT }).map((path) =>
