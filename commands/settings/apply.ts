@@ -52,6 +52,7 @@ export class SettingsApply extends withOptions(settingsApply) {
     });
     this.#showPlan(plan, judged);
     if (!dryRun) {
+      requireNothingLost(fleet.file, plan);
       roll.operator = operator;
       await roll.save();
       await this.#carryOut(plan, { client, roll, operatorSeed });
@@ -150,6 +151,21 @@ export class SettingsApply extends withOptions(settingsApply) {
     if (this.json) this.print.event(event);
     else this.note(text);
   }
+}
+
+/**
+ * Requires that nobody loses a value while an entry applies to no host: a slip in a label would take away all that it
+ * gave.
+ *
+ * @throws UsageError `config_invalid`
+ */
+function requireNothingLost(file: string, { idle, changes }: FleetPlan): void {
+  const losing = changes.filter(({ removed }) => removed.length > 0).flatMap(({ hosts }) => hosts);
+  if (idle.length === 0 || losing.length === 0) return;
+  const what = `${counted(losing.length, "host")} would lose values, and ${idle.join("; ")}`;
+  throw usageError("config_invalid", `${file}: ${what.replace(/\?$/, "")}. Nothing was uploaded.`, {
+    hint: "Correct the entry, or take it out of the file.",
+  });
 }
 
 const arrivalText = ({ host: { name, fingerprint, labels } }: Arrival): string =>

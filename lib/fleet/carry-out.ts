@@ -215,7 +215,7 @@ function failure(failed: readonly { host: string; outcome: SettingsOutcome }[], 
     "settings_failed",
     `${host} could not use its settings${code}, ${state}.${others}${laterText(later)}`,
     {
-      hint: `\`sealift status\` and the log on ${host} say why. Correct fleet.yaml or the host, and apply again; --all-at-once passes it by.`,
+      hint: `\`sealift doctor\` and the log of the watch on ${host} say why. Correct fleet.yaml or the host, and apply again; --all-at-once passes it by.`,
     },
   );
 }

@@ -141,6 +141,13 @@ export async function releaseLeft(layout: Layout, target: TargetName): Promise<v
   if (others.length < entries.length) await changeState(layout, target, { quarantine: others });
 }
 
+/** Releases the versions that did not work once they ran: other settings may have been to blame. */
+export async function releaseFailed(layout: Layout, target: TargetName): Promise<void> {
+  const entries = await readQuarantine(layout, target);
+  const others = entries.filter(({ code }) => !ABOUT_THE_RELEASE.has(code as Code));
+  if (others.length < entries.length) await changeState(layout, target, { quarantine: others });
+}
+
 /** Releases a version that has been deployed after all. */
 export async function releaseFromQuarantine(layout: Layout, target: TargetName, version: string): Promise<void> {
   const entries = await readQuarantine(layout, target);

@@ -41,6 +41,15 @@ export function deploySentence(event: AgentEvent): string | undefined {
       return `Follows version ${event.version} of the trust root ${event.root_id}, which names ${counted(event.signers.length, "signer")}`;
     case "trust.refused":
       return `warning: The trust root stays as it is (${event.code}): ${event.message}`;
+    case "settings.done": {
+      const { number, state, code, message, ignored } = event;
+      const unused = ignored.length === 0 ? "" : `, without ${ignored.join(", ")}`;
+      if (state === "applied") return `Settings number ${number} applied${unused}`;
+      const back = state === "not_back" ? ", and what ran before does not work" : "";
+      return `warning: Settings number ${number} failed (${code ?? "unknown"})${back}${message === null ? "" : `: ${message}`}`;
+    }
+    case "settings.refused":
+      return `warning: Settings of the fleet do not count (${event.code}): ${event.message}`;
     case "rights.more":
       return `${event.version} asks for more than what runs, which is ${event.accepted ? "agreed to" : "not agreed to"}: ${event.rights.join("; ")}`;
     case "step.done": {

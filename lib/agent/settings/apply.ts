@@ -7,6 +7,7 @@ import type { AcceptedSettings } from "../../releases/fleet-settings.ts";
 import { type Attempt, Journal } from "../../releases/journal.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { itemOfUnit } from "../../releases/names.ts";
+import { releaseFailed } from "../../releases/quarantine.ts";
 import { currentRelease, type Release } from "../../releases/release.ts";
 import { forgetFormerEnvFiles, replaceEnvFile } from "../../releases/replaced-env.ts";
 import { restingUnits } from "../../releases/stopped.ts";
@@ -81,9 +82,13 @@ export async function applySettings(
   const stopped = (await restingUnits(layout, units.map(itemOfUnit))).map((unit) => itemOfUnit(unit).id);
   // They count from its start on: nobody knows yet whether it works with them.
   known.ignored.push(...stopped.map((name) => ({ name, code: "app_stopped" })));
-  if (release === undefined || units.length === 0) return { ...known, units, state: "applied", code: null };
-  const gone = await replaceSettings(run, settings, release, apps);
-  if (gone === undefined) return { ...known, units, state: "applied", code: null };
+  const applied: SettingsResult = { ...known, units, state: "applied", code: null };
+  if (release !== undefined && units.length === 0) return applied;
+  const gone = release && (await replaceSettings(run, settings, release, apps));
+  if (gone === undefined) {
+    await releaseFailed(layout, source.target);
+    return applied;
+  }
   if (!blamesVersion(gone.error.code) || gone.error.exitCode === EXIT.interrupted) throw gone.error;
   const back = await askBack(run, gone, release);
   const state = back.state === "silent" ? "not_back" : "failed";

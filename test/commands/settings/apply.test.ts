@@ -46,6 +46,25 @@ t.test("each host gets its own settings, sealed to it, and a second apply upload
   t.match(await apply("--only pier-9"), { code: 2, stderr: /There is no host pier-9 .*\n.*Did you mean pier-[78]\?/ });
 });
 
+t.test("a slip in a label takes no values away", async (t) => {
+  const { seed, hub, join: joins, write, apply } = await settingsFleet(t);
+  write("settings:\n  - match: { env: prod }\n    apps: { web: { A: one } }\n");
+  joins("pier-7", termsOf(seed, named("pier-7")));
+  t.match(await apply(), { code: 0 });
+  hub.uploads.length = 0;
+  write("settings:\n  - match: { env: prd }\n    apps: { web: { A: one } }\n");
+  const refused = await apply();
+  t.match(refused, {
+    code: 2,
+    stderr: /1 host would lose values, and settings\.0 applies to no host: no host has env=prd/,
+  });
+  t.match(refused.stderr, /did you mean prod\. Nothing was uploaded/);
+  t.strictSame(hub.uploads, []);
+  t.match(await apply("--dry-run"), { code: 0, stdout: /- web\.A/ });
+  write("settings:\n  - match: { env: prod }\n    apps: { web: { B: one } }\n");
+  t.match(await apply(), { code: 0 }, "what is meant to go, goes");
+});
+
 t.test("a host whose application is stopped is no first host: it tries nothing", async (t) => {
   const { seed, hub, join: joins, hosts, write, apply } = await settingsFleet(t);
   write("settings:\n  - apps: { web: { A: one } }\n");

@@ -2,11 +2,13 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import t from "tap";
+import { deploySentence } from "../../../../lib/agent/base/sentences.ts";
 import { DEPLOY_DEFAULTS } from "../../../../lib/agent/deployment/run.ts";
 import { applySettings } from "../../../../lib/agent/settings/apply.ts";
 import { targetName } from "../../../../lib/contract/target.ts";
 import { withFleet } from "../../../../lib/releases/fleet-block.ts";
 import { NO_SETTINGS, writeFleetSettings } from "../../../../lib/releases/fleet-settings.ts";
+import { quarantine, readQuarantine } from "../../../../lib/releases/quarantine.ts";
 import { stoppedPath } from "../../../../lib/releases/stopped.ts";
 import { applicationHost, appSource } from "../../../support/host/application-host.ts";
 import { install, layoutOf, prepareRelease } from "../../../support/host/project-root.ts";
@@ -58,6 +60,33 @@ for (const { name, values, own = "", code, says } of [
     t.strictSame(events, ["lock.acquired"]);
   });
 
+t.test("new settings let a version in again that did not work with those of before", async (t) => {
+  const h = await applicationHost(t);
+  const { layout, options } = h;
+  const source = appSource("1.0.0", ["web"], "command: [sh, server.sh]\nenvironment: { optional: [LEVEL] }\n");
+  const held = { identity: null, reason: "", at: new Date().toISOString() };
+  const condemned = async (): Promise<void> => {
+    await quarantine(layout, source.target, { ...held, version: "1.0.0", code: "unhealthy" });
+    await quarantine(layout, source.target, { ...held, version: "0.9.0", code: "signature_invalid" });
+  };
+  const versions = async () => (await readQuarantine(layout, source.target)).map(({ version }) => version);
+  const facts = { operator: "op", to: "to", digest: "d" };
+  const apply = (number: number, LEVEL: string) =>
+    applySettings(
+      source,
+      { ...facts, number, apps: { web: { LEVEL } } },
+      { ...DEPLOY_DEFAULTS, ...options },
+      () => undefined,
+    );
+  await condemned();
+  t.match(await apply(1, "debug"), { state: "applied", release: null });
+  t.strictSame(await versions(), ["0.9.0"], "where nothing runs; bytes that failed a check are condemned still");
+  t.match(await h.run(source), { outcome: "deployed" });
+  await condemned();
+  t.match(await apply(2, "info"), { state: "applied", units: ["apps/web"] });
+  t.strictSame(await versions(), ["0.9.0"]);
+});
+
 t.test("settings of a stopped application are said to be untried", async (t) => {
   const h = await applicationHost(t);
   const { layout, options } = h;
@@ -69,4 +98,16 @@ t.test("settings of a stopped application are said to be untried", async (t) => 
   const result = await applySettings(source, settings, { ...DEPLOY_DEFAULTS, ...options }, () => undefined);
   t.match(result, { state: "applied", ignored: [{ name: "web", code: "app_stopped" }] });
   t.match(await readFile(join(layout.root, "apps/web.env"), "utf8"), /LEVEL=debug/, "they count when it is started");
+});
+
+t.test("a watch says in words what became of settings, with the names that lack values", (t) => {
+  const done = { event: "settings.done", number: 6, units: [], ignored: [] } as const;
+  const failed = { ...done, state: "failed", code: "env_missing", message: "web needs values for SECRET." } as const;
+  t.equal(deploySentence(failed), "warning: Settings number 6 failed (env_missing): web needs values for SECRET.");
+  t.equal(
+    deploySentence({ ...done, state: "applied", code: null, message: null, ignored: ["web.OLD"] }),
+    "Settings number 6 applied, without web.OLD",
+  );
+  t.match(deploySentence({ ...failed, state: "not_back" }), /what ran before does not work/);
+  t.end();
 });
