@@ -86,6 +86,8 @@ export class JobScheduler {
   async run(signal: AbortSignal, warn: (message: string) => void): Promise<void> {
     let warned: string | undefined;
     while (!signal.aborted) {
+      // What is woken while it looks has it look again.
+      this.#sleeping = new AbortController();
       let pauseMs: number;
       try {
         pauseMs = await this.turn();
@@ -96,7 +98,6 @@ export class JobScheduler {
         warned = message;
         pauseMs = LONGEST_MS / 6;
       }
-      this.#sleeping = new AbortController();
       const awake = AbortSignal.any([signal, this.#sleeping.signal]);
       await sleep(pauseMs, undefined, { signal: awake }).catch(() => undefined);
     }

@@ -12,7 +12,7 @@ import { DEPLOY_DEFAULTS } from "../../../lib/agent/deployment/run.ts";
 import { AppServe } from "../../../lib/apps/serve.ts";
 import { readJob, recordedJobs, writeJob } from "../../../lib/releases/jobs.ts";
 import { listReleases } from "../../../lib/releases/release.ts";
-import { stoppedSince } from "../../../lib/releases/stopped.ts";
+import { noteStopped, stoppedSince } from "../../../lib/releases/stopped.ts";
 import { applicationHost, installing } from "../../support/host/application-host.ts";
 import { GRANT_USER } from "../../support/host/application-root.ts";
 import { GIVEN_TARGET as TARGET, sourceOf } from "../../support/host/given-source.ts";
@@ -143,6 +143,8 @@ t.test("a release stays while a command or a job of it runs, and goes with the n
   await ended;
   await deploy("4.0.0", { keepReleases: 1 });
   t.ok(existsSync(folder), "the job keeps it");
+  // Otherwise the next minute may begin another run at once.
+  await noteStopped(layout, "night", true);
   await served.act("night", "stop");
   await until(async () => (await readJob(layout, "night"))?.run?.ended);
   await deploy("5.0.0", { keepReleases: 1 });
