@@ -64,9 +64,9 @@ function kitRow(here: string, kit: KitRecord, mayEnd: boolean): Row {
     ),
     withNotes(<Time at={made} />, maker),
     mayEnd && isLive(kit) && (
-      <Remove at={`${here}/${id}`} verb="End" thing={id}>
-        End {id}? It leaves this list of live ones. A stick that is out there is not reached: its hosts take it until
-        its own end, or until they have accepted a newer one.
+      <Remove at={`${here}/${id}`} verb="End" thing={`the kit of ${version}`}>
+        It leaves this list of live ones. A stick that is out there is not reached: its hosts take it until its own end,
+        or until they have accepted a newer one.
       </Remove>
     ),
   ];
