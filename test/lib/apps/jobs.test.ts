@@ -25,6 +25,8 @@ if (what === "stays") { process.on("SIGTERM", () => {}); setInterval(() => {}, 1
 `;
 
 async function jobs(t: Test, what: string, app: object = {}) {
+  // The next minute begins another run: it is not to come in the middle of a look.
+  await until(() => new Date().getSeconds() < 50);
   const root = await ApplicationRoot.make(t);
   const install = (): Promise<string> =>
     root.installTogether({
