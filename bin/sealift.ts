@@ -15,7 +15,7 @@ launch(
       process.exit(0);
     }
     if (isRun) {
-      // Somebody waits for what it runs.
+      // A person waits for the command, so little is loaded before it.
       const { runAtOnce } = await import("../commands/apps/run-served.ts");
       const code = await runAtOnce(process.argv.slice(4));
       if (code !== undefined) return code;

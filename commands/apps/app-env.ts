@@ -48,7 +48,7 @@ export class AppEnv extends withOptions(appEnv) {
     ]);
     const change = this.#change();
     const layout = layoutOf(resolve(this.options.projectRoot));
-    // What an application has left can be listed and removed.
+    // Settings of an application that is gone can still be listed and removed.
     const id = change?.verb === "set" ? await knownApplication(layout, this.id) : applicationId(this.id);
     if (change === undefined) {
       const settings = await applicationSettings(layout, id);

@@ -17,7 +17,7 @@ export interface Wanted {
   limits: AppLimits;
 }
 
-/** Returns what the applications of a release ask of a host, which is told in lines, each after the one it is of. */
+/** Lists what the applications of a release ask of a host, and tells it in lines; `of` follows its base. */
 export async function askedInUnits(
   layout: Layout,
   from: string,

@@ -63,7 +63,7 @@ async function refusedRoot({ services, projectRoot, root }: UnitOptions): Promis
   const remedy = "Install a unit for each application instead: sealift systemd install app ID";
   if (services.includes("watch") || services.includes("runtime"))
     return [`sealift-apps runs as root, and refuses ${projectRoot}, which the watch's user will own. ${remedy}`];
-  // Whose the folders of an image will be, its maker knows.
+  // The maker of an image decides later who owns its folders.
   if (resolve(root) !== "/") return [];
   const [{ layoutOf }, { requireOwnRoot }] = await Promise.all([
     import("../../lib/releases/layout.ts"),

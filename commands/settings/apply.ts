@@ -31,14 +31,19 @@ export class SettingsApply extends withOptions(settingsApply) {
 
   override async run(): Promise<number> {
     const { operatorKey, dryRun, replace, only } = this.options;
-    const [{ operatorSeedIn }, { judgedAt, openFleet }, { planOf }, { enrolledAs }, { publicKeyOf }] =
-      await Promise.all([
-        import("./operator-key.ts"),
-        import("./fleet.ts"),
-        import("../../lib/fleet/plan.ts"),
-        import("../../lib/fleet/accepting.ts"),
-        import("../../lib/artifact/signatures/ed25519.ts"),
-      ]);
+    const [
+      { operatorSeedIn },
+      { judgedAt, openFleet },
+      { planOf, requireNothingLost },
+      { enrolledAs },
+      { publicKeyOf },
+    ] = await Promise.all([
+      import("./operator-key.ts"),
+      import("./fleet.ts"),
+      import("../../lib/fleet/plan.ts"),
+      import("../../lib/fleet/accepting.ts"),
+      import("../../lib/artifact/signatures/ed25519.ts"),
+    ]);
     const operatorSeed = await operatorSeedIn(operatorKey);
     const operator = Buffer.from(publicKeyOf(operatorSeed)).toString("hex");
     const opened = await openFleet(this.options, this.file);
@@ -111,7 +116,10 @@ export class SettingsApply extends withOptions(settingsApply) {
           { event: "refused", host_id: one.row.host_id, ...one.error.toJSON() },
           `warning: ${one.error.message}`,
         );
-    for (const text of idle) this.#say({ event: "warning", message: `${text}.` }, `warning: ${text}.`);
+    for (const { text } of idle) {
+      const message = text.endsWith("?") ? text : `${text}.`;
+      this.#say({ event: "warning", message }, `warning: ${message}`);
+    }
     if (absent.length > 0) {
       const message = `The hub does not list ${absent.slice(0, 5).join(", ")}${absent.length > 5 ? ` and ${absent.length - 5} more` : ""}.`;
       this.#say({ event: "warning", message }, `warning: ${message}`);
@@ -151,21 +159,6 @@ export class SettingsApply extends withOptions(settingsApply) {
     if (this.json) this.print.event(event);
     else this.note(text);
   }
-}
-
-/**
- * Requires that nobody loses a value while an entry applies to no host: a slip in a label would take away all that it
- * gave.
- *
- * @throws UsageError `config_invalid`
- */
-function requireNothingLost(file: string, { idle, changes }: FleetPlan): void {
-  const losing = changes.filter(({ removed }) => removed.length > 0).flatMap(({ hosts }) => hosts);
-  if (idle.length === 0 || losing.length === 0) return;
-  const what = `${counted(losing.length, "host")} would lose values, and ${idle.join("; ")}`;
-  throw usageError("config_invalid", `${file}: ${what.replace(/\?$/, "")}. Nothing was uploaded.`, {
-    hint: "Correct the entry, or take it out of the file.",
-  });
 }
 
 const arrivalText = ({ host: { name, fingerprint, labels } }: Arrival): string =>

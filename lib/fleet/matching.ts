@@ -12,6 +12,14 @@ export interface MatchedHosts {
   entries: { at: number; entry: FleetEntry }[];
 }
 
+/** Entry that applies to no host. */
+export interface IdleEntry {
+  /** Remark on it, without a full stop. */
+  text: string;
+  /** Settings that it gives, as `web.NAME`. */
+  names: string[];
+}
+
 type Facts = Pick<Enrolled, "name" | "labels" | "named">;
 
 /** Tells whether an entry applies to a host: it has all of the labels, and one of the names. */
@@ -56,13 +64,13 @@ export function matchText({ hosts, ...labels }: HostMatch): string {
 /**
  * Groups hosts by the entries that apply to them.
  *
- * @returns the groups, and a remark on each entry that applies to no host
+ * @returns the groups, and the entries that apply to no host
  * @throws UsageError `config_invalid` for labels and names that no host has
  */
 export function matchedHosts(
   { file, settings }: Pick<Fleet, "file" | "settings">,
   hosts: readonly Enrolled[],
-): { groups: MatchedHosts[]; idle: string[] } {
+): { groups: MatchedHosts[]; idle: IdleEntry[] } {
   const faults = faultsIn(settings, hosts);
   if (faults.length > 0)
     throw usageError("config_invalid", `${file} is not valid: ${faults.join("; ")}`, {
@@ -79,7 +87,12 @@ export function matchedHosts(
     if (group === undefined) groups.set(key, { entries, hosts: [host] });
     else group.hosts.push(host);
   }
-  const idle = settings.flatMap((entry, at) => (used.has(at) ? [] : [idleText(entry, at, hosts)]));
+  const idle = settings.flatMap((entry, at) => {
+    const names = Object.entries(entry.apps).flatMap(([id, values]) =>
+      Object.keys(values).map((name) => `${id}.${name}`),
+    );
+    return used.has(at) ? [] : [{ text: idleText(entry, at, hosts), names }];
+  });
   return { groups: [...groups.values()], idle };
 }
 

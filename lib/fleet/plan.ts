@@ -1,10 +1,11 @@
 import { usageError } from "../contract/errors.ts";
 import type { HostSettings } from "../contract/settings/records.ts";
+import { counted } from "../support/counted.ts";
 import type { Judged } from "./admission.ts";
 import { type ChangedHosts, changesOf, type Content, contentOf } from "./contents.ts";
 import { valueDigest } from "./digests.ts";
 import type { Fleet } from "./fleet-file.ts";
-import { matchedHosts } from "./matching.ts";
+import { type IdleEntry, matchedHosts } from "./matching.ts";
 import { type Heard, hubNumber, isAheadOfRoll, nextNumber, outcomeOf, rollIsBehind } from "./numbers.ts";
 import type { Enrolled, Roll } from "./roll.ts";
 import { ValueSources } from "./sources.ts";
@@ -28,7 +29,7 @@ export interface FleetPlan {
   /** Hosts of the roll that the hub does not list. */
   absent: string[];
   /** Entries of the file that apply to no host. */
-  idle: string[];
+  idle: IdleEntry[];
 }
 
 /** Facts from which a plan is made. */
@@ -96,6 +97,23 @@ export async function planOf(facts: PlanFacts): Promise<FleetPlan> {
     }
   if (behind.length > 0 && !replaces) throw rollIsBehind(behind, roll.file);
   return { changes: changesOf(contents, roll), planned: planned.toSorted(likelyFirst), unchanged, absent, idle };
+}
+
+/**
+ * Requires that no host loses a value which an entry for nobody gives: a slip in a label would take it away.
+ *
+ * @throws UsageError `config_invalid`
+ */
+export function requireNothingLost(file: string, { idle, changes }: Pick<FleetPlan, "idle" | "changes">): void {
+  for (const { text, names } of idle) {
+    const lost = changes.filter(({ removed }) => removed.some((name) => names.includes(name)));
+    const count = lost.reduce((sum, { hosts }) => sum + hosts.length, 0);
+    if (count === 0) continue;
+    const what = `${counted(count, "host")} would lose values, and ${text.replace(/\?$/, "")}`;
+    throw usageError("config_invalid", `${file}: ${what}. Nothing was uploaded.`, {
+      hint: "Correct the entry, or take it out of the file.",
+    });
+  }
 }
 
 /**

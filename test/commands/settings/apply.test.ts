@@ -63,6 +63,15 @@ t.test("a slip in a label takes no values away", async (t) => {
   t.match(await apply("--dry-run"), { code: 0, stdout: /- web\.A/ });
   write("settings:\n  - match: { env: prod }\n    apps: { web: { B: one } }\n");
   t.match(await apply(), { code: 0 }, "what is meant to go, goes");
+  write(
+    "settings:\n  - match: { env: prod }\n    apps: { web: { C: one } }\n  - match: { env: canary }\n    apps: { web: { D: one } }\n",
+  );
+  const later = await apply();
+  t.match(
+    later,
+    { code: 0, stderr: /warning: settings\.1 applies to no host: no host has env=canary/ },
+    "so does it beside an entry for hosts to come",
+  );
 });
 
 t.test("a host whose application is stopped is no first host: it tries nothing", async (t) => {
