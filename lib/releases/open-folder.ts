@@ -1,6 +1,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, open, readdir, rm, rmdir } from "node:fs/promises";
 import { join } from "node:path";
+import { deploymentError } from "../contract/errors.ts";
 
 /** Folder that is held open: its names are reached through it, wherever it is moved and whatever takes its place. */
 export interface OpenFolder extends AsyncDisposable {
@@ -23,6 +24,25 @@ export async function openFolder(path: string): Promise<OpenFolder> {
     path: (name) => join(base, name),
     [Symbol.asyncDispose]: () => handle.close(),
   };
+}
+
+/**
+ * Works in a folder that another user may have planted, and closes it. Errors name the folder as `shown`: to a person
+ * the number of a descriptor says nothing.
+ *
+ * @throws DeploymentError `root_unusable` for a link or a file, and what `work` throws
+ */
+export async function inFolder<T>(path: string, shown: string, work: (folder: OpenFolder) => Promise<T>): Promise<T> {
+  await using folder = await openFolder(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOTDIR" && error.code !== "ELOOP") throw error;
+    throw deploymentError("root_unusable", `${shown} is not a folder.`, { hint: "Remove what stands in its place." });
+  });
+  try {
+    return await work(folder);
+  } catch (error) {
+    if (error instanceof Error) error.message = error.message.replaceAll(folder.path("/"), `${shown}/`);
+    throw error;
+  }
 }
 
 /** Returns a path through an open folder of this process in a form for its children. */

@@ -1,6 +1,5 @@
 import { chown, realpath, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { deploymentError } from "../contract/errors.ts";
 import { isJob } from "../contract/files/application-kinds.ts";
 import { STOPPED_FOLDER } from "../contract/files/application-names.ts";
 import { makeFolder, namesIn, statsOf } from "../support/files.ts";
@@ -8,7 +7,7 @@ import { readGrants, readInstalled } from "./applications.ts";
 import { syncNames } from "./durability.ts";
 import { isApplication, type Item, type Layout } from "./layout.ts";
 import { unitKey } from "./names.ts";
-import { type OpenFolder, openFolder } from "./open-folder.ts";
+import { inFolder, type OpenFolder } from "./open-folder.ts";
 import { isForeignRoot } from "./project-root.ts";
 
 /**
@@ -58,24 +57,33 @@ export async function restingUnits(layout: Layout, items: readonly Item[]): Prom
 export async function noteStopped(layout: Layout, id: string, stopped: boolean): Promise<boolean> {
   await makeFolder(layout.sealift);
   const isForeign = await isForeignRoot(layout, { allowForeignRoot: true });
-  await using sealift = await entered(isForeign ? layout.sealift : await realpath(layout.sealift), layout.sealift);
-  await using state = await within(sealift, STATE, layout);
-  await using folder = await within(state, STOPPED, layout);
-  const file = folder.path(id);
-  if (((await statsOf(file)) !== undefined) === stopped) return false;
-  if (stopped) {
-    await writeFile(file, "", { flag: "wx", mode: 0o644 });
-    await giveTo(file, folder);
-  } else await rm(file);
-  await syncNames(layout, folder.path("."));
-  return true;
+  const root = isForeign ? layout.sealift : await realpath(layout.sealift);
+  return inFolder(root, layout.sealift, (sealift) =>
+    within(sealift, STATE, layout.sealift, (state) =>
+      within(state, STOPPED, join(layout.sealift, STATE), async (folder) => {
+        const file = folder.path(id);
+        if (((await statsOf(file)) !== undefined) === stopped) return false;
+        if (stopped) {
+          await writeFile(file, "", { flag: "wx", mode: 0o644 });
+          await giveTo(file, folder);
+        } else await rm(file);
+        await syncNames(layout, folder.path("."));
+        return true;
+      }),
+    ),
+  );
 }
 
-/** Opens a folder in an open one, and makes it if it is missing. */
-async function within(parent: OpenFolder, name: string, layout: Layout): Promise<OpenFolder> {
+/** Works in a folder of an open one that is shown as `around`, and makes it if it is missing. */
+async function within<T>(
+  parent: OpenFolder,
+  name: string,
+  around: string,
+  work: (folder: OpenFolder) => Promise<T>,
+): Promise<T> {
   const made = await makeFolder(parent.path(name));
   if (made !== undefined) await giveTo(parent.path(name), parent);
-  return entered(parent.path(name), join(layout.sealift, name));
+  return inFolder(parent.path(name), join(around, name), work);
 }
 
 /** Gives what root has made to the owner of the folder around it, who deploys there. */
@@ -84,9 +92,3 @@ async function giveTo(path: string, around: OpenFolder): Promise<void> {
   const { uid, gid } = await stat(around.path("."));
   await chown(path, uid, gid);
 }
-
-const entered = (path: string, shown: string): Promise<OpenFolder> =>
-  openFolder(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== "ENOTDIR" && error.code !== "ELOOP") throw error;
-    throw deploymentError("root_unusable", `${shown} is not a folder.`, { hint: "Remove what stands in its place." });
-  });

@@ -174,7 +174,7 @@ t.test("without rights nothing is stopped", { skip: process.getuid?.() === 0 && 
   await mkdir(join(root.layout.sealift, "state"), { recursive: true });
   await chmod(join(root.layout.sealift, "state"), 0o500);
   const { code, stderr } = await runHere(COMMANDS, ["app", "stop", "web", "--project-root", root.layout.root]);
-  t.match({ code, stderr }, { code: 1, stderr: /state/ });
+  t.match({ code, stderr }, { code: 1, stderr: `${join(root.layout.sealift, "state", "stopped")}'` });
 });
 
 t.test("a unit of an earlier version is told apart", async (t) => {

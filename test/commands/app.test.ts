@@ -19,7 +19,7 @@ t.test("app allow grants an application to app serve", async (t) => {
   const text = await readFile(file, "utf8");
   t.match(
     text,
-    /supervisor: serve\napplications:\n {2}web:\n {4}listen:\n {6}http: 127.0.0.1:3000\n(?: {4}same_user: true\n)?/,
+    /supervisor: serve\napplications:\n {2}web:\n(?: {4}same_user: true\n)? {4}listen:\n {6}http: 127.0.0.1:3000\n/,
   );
   t.match(text, /worker:\n {4}user: nobody\n/);
   t.equal((await allow("other", "--listen", "http=3000")).code, 2, "an address stands once");

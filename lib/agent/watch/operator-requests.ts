@@ -2,10 +2,9 @@ import { watch } from "node:fs";
 import { chown, realpath, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { deploymentError } from "../../contract/errors.ts";
 import type { TargetName } from "../../contract/target.ts";
 import type { Layout } from "../../releases/layout.ts";
-import { type OpenFolder, openFolder } from "../../releases/open-folder.ts";
+import { inFolder } from "../../releases/open-folder.ts";
 import { isForeignRoot } from "../../releases/project-root.ts";
 import { makeFolder, namesIn } from "../../support/files.ts";
 import { WATCH_ACTIONS, type WatchAction } from "./events.ts";
@@ -32,29 +31,25 @@ const CONTRARY: Partial<Record<WatchAction, WatchAction>> = { pause: "resume", r
 export async function requestAction(layout: Layout, target: TargetName, action: WatchAction): Promise<void> {
   await makeFolder(layout.sealift);
   const isForeign = await isForeignRoot(layout, { allowForeignRoot: true });
-  await using sealift = await entered(isForeign ? layout.sealift : await realpath(layout.sealift), layout.sealift);
-  const place = sealift.path(REQUESTS);
-  const made = await makeFolder(place);
-  await using folder = await entered(place, folderOf(layout));
-  if (made !== undefined && process.getuid?.() === 0) {
-    // The watch has to be able to remove the request.
-    const { uid, gid } = await stat(sealift.path("."));
-    await chown(folder.path("."), uid, gid);
-  }
-  const contrary = CONTRARY[action];
-  if (contrary !== undefined) await rm(folder.path(`${target}.${contrary}`), { force: true });
-  await writeFile(folder.path(`${target}.${action}`), "", { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
-    // EEXIST: it was asked for before, and the watch has not answered yet.
-    if (error.code !== "EEXIST") throw error;
+  const root = isForeign ? layout.sealift : await realpath(layout.sealift);
+  await inFolder(root, layout.sealift, async (sealift) => {
+    const place = sealift.path(REQUESTS);
+    const made = await makeFolder(place);
+    await inFolder(place, folderOf(layout), async (folder) => {
+      if (made !== undefined && process.getuid?.() === 0) {
+        // The watch has to be able to remove the request.
+        const { uid, gid } = await stat(sealift.path("."));
+        await chown(folder.path("."), uid, gid);
+      }
+      const contrary = CONTRARY[action];
+      if (contrary !== undefined) await rm(folder.path(`${target}.${contrary}`), { force: true });
+      await writeFile(folder.path(`${target}.${action}`), "", { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
+        // EEXIST: it was asked for before, and the watch has not answered yet.
+        if (error.code !== "EEXIST") throw error;
+      });
+    });
   });
 }
-
-/** Opens a folder that another user may have planted. @throws DeploymentError `root_unusable` for anything else */
-const entered = (path: string, shown: string): Promise<OpenFolder> =>
-  openFolder(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== "ENOTDIR" && error.code !== "ELOOP") throw error;
-    throw deploymentError("root_unusable", `${shown} is not a folder.`, { hint: "Remove what stands in its place." });
-  });
 
 async function asked(layout: Layout, target: TargetName): Promise<WatchAction[]> {
   const names = await namesIn(folderOf(layout));
