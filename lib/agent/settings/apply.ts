@@ -96,7 +96,7 @@ export async function applySettings(
 }
 
 /** Codes of settings that no program could be started with: they fail before anything is stopped. */
-const UNWORKABLE: ReadonlySet<string> = new Set(["env_missing", "config_invalid"]);
+export const UNWORKABLE: ReadonlySet<string> = new Set(["env_missing", "config_invalid"]);
 
 /** Returns the result of settings that nothing was done with. @throws any error that says nothing of them */
 function refused(known: Pick<SettingsResult, "ignored" | "release">, error: SealiftError): SettingsResult {

@@ -4,7 +4,7 @@ import type { OwnSettingsClient } from "../../client/settings.ts";
 import { EXIT } from "../../contract/codes.ts";
 import { artifactError, asSealiftError, SealiftError } from "../../contract/errors.ts";
 import type { CardUpload } from "../../contract/settings/records.ts";
-import { MAX_IGNORED } from "../../contract/settings/texts.ts";
+import { MAX_IGNORED, type SettingsOutcome } from "../../contract/settings/texts.ts";
 import {
   type AcceptedSettings,
   type FleetSettings,
@@ -15,9 +15,10 @@ import {
 } from "../../releases/fleet-settings.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { currentName } from "../../releases/release.ts";
-import type { Emit } from "../base/events.ts";
+import type { AgentEvent, Emit } from "../base/events.ts";
 import type { Deployed } from "../deployment/run.ts";
 import type { SettingsResult } from "./apply.ts";
+import { saidAfter, type TurnEnd } from "./first-start.ts";
 
 /** Settings of the fleet as a host takes them: its key, whose they may be, and where they come from. */
 export interface SettingsSource {
@@ -66,10 +67,40 @@ export class FollowedSettings {
    *
    * @throws the abort of the signal
    */
-  async followOrTell(check: SettingsCheck): Promise<void> {
-    try {
+  followOrTell(check: SettingsCheck): Promise<void> {
+    return this.#orTell(check, async () => {
       await this.follow(check);
       this.#trouble = undefined;
+    });
+  }
+
+  /**
+   * Sends, at the end of a turn, what became of settings with which the first version was to start
+   * ({@link saidAfter}). What goes wrong is told as by {@link followOrTell}.
+   *
+   * @throws the abort of the signal
+   */
+  settle(check: SettingsCheck, end: TurnEnd): Promise<void> {
+    return this.#orTell(check, async () => {
+      const { layout, of, source, signal, emit } = check;
+      if (source.operators.length === 0) return;
+      const before = await readFleetSettings(layout, of.target);
+      const own = before.outcome === null ? undefined : ownOutcome(before.outcome.text, source);
+      if (own === undefined) return;
+      const said = saidAfter(own, before, (await currentName(layout, of.target)) !== undefined, end);
+      if (said === undefined) return;
+      if (said !== own) {
+        const text = signOutcome({ ...said, at: new Date().toISOString() }, source.key);
+        await writeFleetSettings(layout, of.target, { ...before, outcome: { text, sent: false } });
+        emit(doneEvent(said, [], end.error?.message ?? null));
+      }
+      await sendOutcome(check, source.client(signal));
+    });
+  }
+
+  async #orTell(check: SettingsCheck, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
     } catch (thrown) {
       check.signal.throwIfAborted();
       const { code, message } = asSealiftError(thrown);
@@ -89,10 +120,12 @@ export class FollowedSettings {
       sending.catch((error: unknown) => void refusals.push(error));
     await send(this.#sendCard(check, client));
     if (source.operators.length > 0) {
-      await send(sendOutcome(check, client));
+      // Where nothing runs, the end of the turn says more.
+      const runs = (await currentName(check.layout, check.of.target)) !== undefined;
+      if (runs) await send(sendOutcome(check, client));
       signal.throwIfAborted();
       await this.#take(check, client);
-      if (await carryOut(check)) await send(sendOutcome(check, client));
+      if ((await carryOut(check)) && runs) await send(sendOutcome(check, client));
     }
     if (refusals.length > 0) throw refusals[0];
   }
@@ -197,11 +230,18 @@ async function carryOut({ layout, of, source, emit, run }: SettingsCheck): Promi
     ...(isApplied ? { held: next, next: rest, failed: null } : { failed: failure }),
     outcome,
   });
-  const message = error?.message ?? null;
-  const names = ignored.map(({ name }) => name);
-  emit({ event: "settings.done", number, state, units, ignored: names, code, message });
+  emit(doneEvent(said, units, error?.message ?? null));
   return true;
 }
+
+const doneEvent = (
+  { number, state, code, ignored }: Pick<SettingsOutcome, "number" | "state" | "code" | "ignored">,
+  units: readonly string[],
+  message: string | null,
+): AgentEvent => ({
+  ...{ event: "settings.done", number, state, units, code, message },
+  ignored: ignored.map(({ name }) => name),
+});
 
 /** Notes for `sealift doctor` whose settings this host takes. */
 async function notePinned({ layout, of, source: { operators } }: SettingsCheck): Promise<void> {
@@ -213,19 +253,18 @@ async function notePinned({ layout, of, source: { operators } }: SettingsCheck):
 /** Sends the outcome that the hub does not have yet. That of a former key of the host says nothing to anybody. */
 async function sendOutcome({ layout, of, source }: SettingsCheck, client: OwnSettingsClient): Promise<void> {
   const { outcome } = await readFleetSettings(layout, of.target);
-  if (outcome === null || outcome.sent || !isOwn(outcome.text, source)) return;
+  if (outcome === null || outcome.sent || ownOutcome(outcome.text, source) === undefined) return;
   await client.sendOutcome(outcome.text);
   const before = await readFleetSettings(layout, of.target);
   if (before.outcome?.text === outcome.text)
     await writeFleetSettings(layout, of.target, { ...before, outcome: { ...outcome, sent: true } });
 }
 
-/** Tells whether a host with this key, of this project, has signed an outcome. */
-function isOwn(outcome: string, { key, project }: SettingsSource): boolean {
+/** Returns an outcome that a host with this key, of this project, has signed; undefined for another's. */
+function ownOutcome(text: string, { key, project }: SettingsSource): SettingsOutcome | undefined {
   try {
-    readOutcome(outcome, { ed25519: key.ed25519, fingerprint: key.fingerprint, project });
-    return true;
+    return readOutcome(text, { ed25519: key.ed25519, fingerprint: key.fingerprint, project });
   } catch {
-    return false;
+    return undefined;
   }
 }

@@ -99,16 +99,13 @@ export const doneEvent = (target: string, result: DeployResult, startedAt: numbe
 /**
  * Returns the result of a turn that has deployed, or gone back.
  *
- * @param name of the target in events
  * @param hold holds a version that must wait
- * @param awaitsSettings whether a version without required settings does
  */
 export function afterTurn(
-  name: string,
+  { name, options: { awaitsSettings = false } }: WatchTarget,
   target: TargetName,
   hold: (held: Held) => TurnResult,
   result: DeployResult,
-  awaitsSettings: boolean,
 ): TurnResult {
   const held = holdAfter(result, awaitsSettings);
   if (held !== undefined) return hold(held);

@@ -188,6 +188,7 @@ export class TargetLoop implements AsyncDisposable {
       const recovering = { layout: this.#layout, target: this.#target, context: this.#context, signal };
       await recoverTarget(this.#source, recovering);
       result = await this.#follow(signal, dropped);
+      await this.#settings.settle(this.#target, this.#layout, signal, result);
       if (!signal.aborted && dropped?.aborted !== true) await this.ahead.settle(this.#target, () => this.#facts());
     } catch (thrown) {
       const error = asSealiftError(thrown);
@@ -294,7 +295,6 @@ export class TargetLoop implements AsyncDisposable {
   }
 
   #after(result: DeployResult): TurnResult {
-    const { awaitsSettings = false } = this.#target.options;
-    return afterTurn(this.name, this.#source.target, (held) => this.#hold(held), result, awaitsSettings);
+    return afterTurn(this.#target, this.#source.target, (held) => this.#hold(held), result);
   }
 }

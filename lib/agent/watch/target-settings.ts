@@ -3,7 +3,8 @@ import type { Layout } from "../../releases/layout.ts";
 import { removeTemporaries } from "../../releases/leftovers.ts";
 import type { AgentEvent } from "../base/events.ts";
 import { applySettings } from "../settings/apply.ts";
-import { FollowedSettings } from "../settings/follow.ts";
+import type { TurnEnd } from "../settings/first-start.ts";
+import { FollowedSettings, type SettingsCheck } from "../settings/follow.ts";
 import type { Source } from "../sources/source.ts";
 import type { WatchMemory } from "./state.ts";
 import type { LoopContext, WatchTarget } from "./target.ts";
@@ -30,14 +31,26 @@ export class TargetSettings {
    * Takes newer settings that the last poll has heard of, and carries them out when it is the turn of this root;
    * not while the target is paused.
    */
-  async follow(
+  async follow(target: WatchTarget, layout: Layout, signal: AbortSignal): Promise<void> {
+    const check = await this.#checkOf(target, layout, signal);
+    if (check !== undefined) await this.#followed.followOrTell(check);
+  }
+
+  /** Says at the end of a turn whether a first version works with its settings; an interruption leaves it to the next. */
+  async settle(target: WatchTarget, layout: Layout, signal: AbortSignal, end: TurnEnd): Promise<void> {
+    const check = signal.aborted ? undefined : await this.#checkOf(target, layout, signal);
+    await (check && this.#followed.settle(check, end))?.catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    });
+  }
+
+  async #checkOf(
     { settings: source, options, hub, name }: WatchTarget,
     layout: Layout,
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<SettingsCheck | undefined> {
     const { paused, latest } = await this.#memory.read();
-    if (source === undefined || paused) return;
-    const named = latest?.settingsVersion ?? undefined;
+    if (source === undefined || paused) return undefined;
     const of = this.#of;
     const { emit, deployments } = this.#context;
     const tell = (event: AgentEvent): void => emit({ ...event, target: name });
@@ -45,10 +58,10 @@ export class TargetSettings {
       signal.throwIfAborted();
       return applySettings(of, settings, { ...options, signal }, tell);
     };
-    await this.#followed.followOrTell({
-      ...{ layout, source, of, named, signal },
+    return {
+      ...{ layout, source, of, named: latest?.settingsVersion ?? undefined, signal },
       emit: tell,
       run: (settings) => deployments.run({ projectRoot: layout.root, hub }, () => carryOut(settings)),
-    });
+    };
   }
 }

@@ -35,7 +35,8 @@ function hostOf(t: Test, name = "root") {
       host.sealed = { number, sealed: sealed.toString("base64") };
       host.named++;
     },
-    check(follows: FollowedSettings): Promise<void> {
+    /** One turn of a watch that finds no version. */
+    async check(follows: FollowedSettings): Promise<void> {
       const { key, operators, named } = host;
       const client = {
         read: async () => (host.reads++, host.sealed && { ...host.sealed, to: key.fingerprint }),
@@ -62,7 +63,8 @@ function hostOf(t: Test, name = "root") {
           return { state: "applied", code: null, ignored: [], release: null, units: [] };
         },
       };
-      return follows.followOrTell(check);
+      await follows.followOrTell(check);
+      await follows.settle(check, { outcome: "unpublished" });
     },
   };
   return host;
