@@ -9,7 +9,7 @@ import type { OpenedFleet } from "./fleet.ts";
 
 const WORDS: Record<HostState["state"], string> = {
   applied: "applied",
-  failed: "failed, former ones are back",
+  failed: "failed, as it was before",
   not_back: "failed, and not back",
   waits: "not heard yet",
   none: "none yet",

@@ -210,7 +210,7 @@ function failure(failed: readonly { host: string; outcome: SettingsOutcome }[], 
   const [{ host, outcome }] = failed as [{ host: string; outcome: SettingsOutcome }];
   const code = outcome.code === null ? "" : ` (${outcome.code})`;
   const others = failed.length === 1 ? "" : ` So did ${namesText(failed.slice(1).map((one) => one.host))}.`;
-  const state = outcome.state === "not_back" ? "and has not got its former ones back" : "and has its former ones back";
+  const state = outcome.state === "not_back" ? "and is not back as it was" : "and is as it was before";
   return deploymentError(
     "settings_failed",
     `${host} could not use its settings${code}, ${state}.${others}${laterText(later)}`,

@@ -108,7 +108,7 @@ t.test(
       await until(async () => (await rolled()).includes('"waiting_for":"soak"'));
       const pid = await asked("/pid");
       const broken = await apply({ LOG_LEVEL: "bad" });
-      t.match(broken, { code: 1, stderr: /settings_failed[^]*has its former ones back/ }, broken.stderr);
+      t.match(broken, { code: 1, stderr: /settings_failed[^]*is as it was before/ }, broken.stderr);
       t.strictSame(await answers(), { secret: SECRET, level: "info" });
       t.not(await asked("/pid"), pid, "its unit was restarted");
       t.match(await machine.sealift("status", "--project-root", ROOT, "--json"), /"running_version":"1\.1\.0"/);

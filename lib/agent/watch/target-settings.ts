@@ -36,7 +36,7 @@ export class TargetSettings {
     if (check !== undefined) await this.#followed.followOrTell(check);
   }
 
-  /** Says at the end of a turn whether a first version works with its settings; an interruption leaves it to the next. */
+  /** Says at a turn's end whether a first version works with its settings; an interruption leaves it to the next. */
   async settle(target: WatchTarget, layout: Layout, signal: AbortSignal, end: TurnEnd): Promise<void> {
     const check = signal.aborted ? undefined : await this.#checkOf(target, layout, signal);
     await (check && this.#followed.settle(check, end))?.catch((error: unknown) => {

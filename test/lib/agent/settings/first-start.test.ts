@@ -9,7 +9,7 @@ import { readOutcome, sealSettings } from "../../../../lib/artifact/sealed/setti
 import { publicKeyOf } from "../../../../lib/artifact/signatures/ed25519.ts";
 import type { OwnSettingsClient } from "../../../../lib/client/settings.ts";
 import { deploymentError } from "../../../../lib/contract/errors.ts";
-import { appFiles, applicationHost, installing } from "../../../support/host/application-host.ts";
+import { appFiles, applicationHost, GRANTS, installing } from "../../../support/host/application-host.ts";
 import { givenTarget, watching } from "../../../support/host/watching.ts";
 
 const PROJECT = `prj_${"0".repeat(32)}`;
@@ -21,13 +21,15 @@ async function emptyHost(t: Test, awaitsSettings = true) {
   const operator = newHostSeed();
   const key = hostKeyOf(newHostSeed());
   const said: { number: number; state: string; code: string | null }[] = [];
+  const ignored: { name: string; code: string }[][] = [];
   const hub = { number: 0, sealed: "", refusal: undefined as Error | undefined, isAway: false };
   const client = {
     read: async () => ({ number: hub.number, sealed: hub.sealed, to: key.fingerprint }),
     sendOutcome: async (text: string) => {
       if (hub.isAway) throw deploymentError("hub_unavailable", "The hub is away.");
-      const { number, state, code } = readOutcome(text, { ...key, project: PROJECT });
+      const { number, state, code, ignored: unused } = readOutcome(text, { ...key, project: PROJECT });
       said.push({ number, state, code });
+      ignored.push(unused);
     },
   } as unknown as OwnSettingsClient;
   const file = join(h.root, "apps/web.env");
@@ -55,7 +57,7 @@ async function emptyHost(t: Test, awaitsSettings = true) {
     hub.sealed = sealSettings(document, key.x25519, operator).sealed.toString("base64");
     target.publish(version, { settingsVersion: number });
   };
-  return { ...h, hub, said, give, watch: () => watching(t, [{ ...target, settings }]) };
+  return { ...h, hub, said, ignored, target, give, watch: () => watching(t, [{ ...target, settings }]) };
 }
 
 type Host = Awaited<ReturnType<typeof emptyHost>>;
@@ -95,20 +97,25 @@ t.test("values that lack a required one have failed; the host's own makes them w
   await w.stop();
 });
 
-t.test("where no version is offered, or one waits for a person, they count as taken", async (t) => {
-  for (const [version, allowed] of [
-    [null, true],
-    ["1.0.0", false],
-  ] as const) {
-    const { give, said, watch, allow } = await emptyHost(t);
-    if (!allowed) await allow("supervisor: serve\napplications: {}\n");
-    give({ TOKEN: "t", LEVEL: "bad" }, version);
+for (const [version, code] of [
+  [null, "no_version"],
+  ["1.0.0", "app_not_allowed"],
+] as const)
+  t.test(`where nothing starts (${code}), they are taken and untried, until it does`, async (t) => {
+    const { give, said, watch, allow, target, hub, ignored } = await emptyHost(t);
+    if (version !== null) await allow("supervisor: serve\napplications: {}\n");
+    give({ TOKEN: "t" }, version);
     const w = watch();
     await turns(w);
-    t.strictSame(said, [{ number: 1, state: "applied", code: null }], String(version));
+    t.strictSame(said, [{ number: 1, state: "applied", code: null }]);
+    t.strictSame(ignored, [[{ name: "web", code }]], "another host is tried first");
+    await allow(GRANTS);
+    target.publish("1.0.0", { settingsVersion: hub.number });
+    await w.until("deploy.done", { outcome: "deployed" });
+    await turns(w);
+    t.strictSame([said.length, ignored.at(-1)], [2, []]);
     await w.stop();
-  }
-});
+  });
 
 t.test("a deployment that the hub has failed says nothing of them, also after a new start", async (t) => {
   const { give, said, watch, hub } = await emptyHost(t);
