@@ -10,7 +10,11 @@ t.test("a bad first value stops at the first of two hosts where nothing runs yet
   for (const { watch } of hosts) await watch.untilEvent("target.held", { reason: "settings", version: "1.0.0" });
 
   const broken = await apply("bad");
-  t.match(broken, { code: 1, stderr: /settings_failed[^]*is as it was before\. 1 host of a later wave/ }, broken.stderr);
+  t.match(
+    broken,
+    { code: 1, stderr: /settings_failed[^]*is as it was before\. 1 host of a later wave/ },
+    broken.stderr,
+  );
   t.notMatch(broken.stderr, /✓/, "nothing was said to work");
   const tried = hosts.filter(({ watch }) => watch.said.events.some(({ event }) => event === "settings.done"));
   t.equal(tried.length, 1);
