@@ -27,13 +27,14 @@ export class WatchConsent extends withOptions(consent) {
     const { layout } = root;
     const [name] = await targetsAt(layout, [this.target]);
     const target = name!;
-    const [{ consentTo, readHeldRights }, { currentName }, { requestAction }] = await Promise.all([
-      import("../../lib/releases/held-rights.ts"),
+    const [{ consentTo }, { readHeld }, { currentName }, { requestAction }] = await Promise.all([
+      import("../../lib/releases/consent.ts"),
+      import("../../lib/releases/holds.ts"),
       import("../../lib/releases/release.ts"),
       import("../../lib/agent/watch/operator-requests.ts"),
     ]);
-    const held = await readHeldRights(layout, target, await currentName(layout, target));
-    if (held === undefined)
+    const held = await readHeld(layout, target, "rights");
+    if (held === undefined || held.over !== (await currentName(layout, target)))
       throw usageError("usage", `No version of ${this.target} is held for its rights.`, {
         hint: "`sealift status` shows what is held.",
       });

@@ -63,9 +63,9 @@ export class Diff extends withOptions(host) {
 
   /** Reports what the held version requests, which is not kept here: `true` if it is one of the two. */
   async #held(layout: Layout, target: TargetName, running: string | undefined): Promise<boolean> {
-    const { readHeldRights } = await import("../../lib/releases/held-rights.ts");
-    const held = await readHeldRights(layout, target, running);
-    if (held === undefined || ![this.from, this.to].includes(held.version)) return false;
+    const { readHeld } = await import("../../lib/releases/holds.ts");
+    const held = await readHeld(layout, target, "rights");
+    if (held?.over !== running || held === undefined || ![this.from, this.to].includes(held.version)) return false;
     const { version, running_version, rights } = held;
     if (this.json) {
       for (const right of rights) this.print.event({ event: "difference", what: "asked", right });

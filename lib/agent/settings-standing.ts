@@ -1,7 +1,7 @@
 import { asSealiftError } from "../contract/errors.ts";
 import type { TargetName } from "../contract/target.ts";
 import { readFleetSettings } from "../releases/fleet-settings.ts";
-import { stillHeldSettings } from "../releases/held-settings.ts";
+import { stillHeld } from "../releases/holds.ts";
 import type { Layout } from "../releases/layout.ts";
 import { failed, type Finding, ok, warning } from "./finding.ts";
 import { OLDER_HUB } from "./settings/follow.ts";
@@ -36,7 +36,7 @@ export async function* settingsFindings(layout: Layout, target: TargetName): Asy
       "The hub has settings of a lower number than this host: it withholds newer ones, or was restored",
       "`sealift settings apply` with the newest fleet.lock uploads them again.",
     );
-  const waiting = await stillHeldSettings(layout, target).catch(() => undefined);
+  const waiting = await stillHeld(layout, target, "settings").catch(() => undefined);
   if (waiting !== undefined)
     yield warning(check, `${waiting.version} waits for settings: ${waiting.message.replace(/\.$/, "")}`, HOW_TO_SET);
 }

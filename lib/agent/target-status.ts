@@ -4,14 +4,13 @@ import { type FetchedAhead, readAhead } from "../releases/ahead.ts";
 import { readDeployed, type Settings } from "../releases/deployed.ts";
 import { type DiskUse, diskUse, filesBelow } from "../releases/disk-use.ts";
 import { readStanding, type Sick, sickOf } from "../releases/health.ts";
-import type { HeldRights } from "../releases/held-rights.ts";
+import { type Held, stillHeld } from "../releases/holds.ts";
 import type { Layout } from "../releases/layout.ts";
 import { type QuarantineEntry, readQuarantine } from "../releases/quarantine.ts";
 import { currentName, listReleases, type Release, unreadableReleases } from "../releases/release.ts";
 import { readLastDeployment, unsentNames } from "./reports/report.ts";
 import { type RootStanding, rootStanding } from "./root-standing.ts";
 import { type Pin, readPin, WatchMemory, type WatchState } from "./watch/state.ts";
-import { awaitingConsent } from "./watch/target-on-disk.ts";
 
 /** Kept release, with the bytes of its files as if it shared none. */
 export interface KeptRelease extends Release {
@@ -42,7 +41,7 @@ export interface TargetStatus {
   paused: boolean;
   pin: Pin | null;
   /** Version that waits for a person's consent to its rights. */
-  heldRights: HeldRights | null;
+  heldRights: Held<"rights"> | null;
   /** Last state that a running watch recorded, and since when. */
   watch: WatchState["state"];
   /** Last answer of the hub that a watch remembers. */
@@ -76,7 +75,7 @@ export async function inspectTarget(layout: Layout, target: TargetName): Promise
   const { paused, latest, state } = watch;
   const running = releases.find((release) => release.running);
   const switched = deployed?.ran.findLast(({ release }) => release === running?.name);
-  const heldRights = (await awaitingConsent(layout, target)) ?? null;
+  const heldRights = (await stillHeld(layout, target, "rights")) ?? null;
   const disk = await diskUse(releases.map(({ name }) => layout.release(target, name)));
   return {
     ...{ target, releases, unreadable, disk, quarantine, paused, pin, heldRights, lastReport, root },

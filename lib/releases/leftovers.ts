@@ -3,10 +3,7 @@ import { readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { TargetName } from "../contract/target.ts";
 import { deployedFile } from "./deployed.ts";
-import { heldApplicationsFile } from "./held-applications.ts";
-import { heldPolicyFile } from "./held-policy.ts";
-import { heldFile } from "./held-rights.ts";
-import { heldSettingsFile } from "./held-settings.ts";
+import { HOLD_CAUSES, holdFile } from "./holds.ts";
 import type { JournalEntry } from "./journal.ts";
 import { type Layout, SECTIONS } from "./layout.ts";
 import { type OpenFolder, openFolder } from "./open-folder.ts";
@@ -47,9 +44,9 @@ export async function removeLeftovers(layout: Layout, interrupted: JournalEntry 
  * roots, its deployed versions, what is held, and its reports. Requires that lock.
  */
 export async function removeTargetLeftovers(layout: Layout, target: TargetName): Promise<void> {
-  for (const fileOf of [deployedFile, heldFile, heldPolicyFile, heldApplicationsFile, heldSettingsFile])
-    await removeTemporaries(fileOf(layout, target));
-  for (const file of [layout.state(target), layout.trust(target)]) await removeTemporaries(file);
+  const held = HOLD_CAUSES.map((cause) => holdFile(layout, target, cause));
+  const files = [deployedFile(layout, target), ...held, layout.state(target), layout.trust(target)];
+  for (const file of files) await removeTemporaries(file);
   await removeIn(layout.reports(target), isReport);
   await removeIn(layout.roots(target), isHalfRoot);
 }

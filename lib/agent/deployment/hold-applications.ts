@@ -1,9 +1,4 @@
-import {
-  forgetHeldApplications,
-  grantsDigest,
-  readHeldApplications,
-  writeHeldApplications,
-} from "../../releases/held-applications.ts";
+import { forgetHeld, grantsDigest, readHeld, writeHeld } from "../../releases/holds.ts";
 import { isApplication } from "../../releases/layout.ts";
 import { isAdopted, type Release } from "../../releases/release.ts";
 import { admitApplications, type Refusal } from "../applications/admission.ts";
@@ -50,7 +45,7 @@ export async function holdApplications(
     await hold(run, asked, refusal);
     throw notAllowed(refusal.message, refusal.faults);
   }
-  if (run.isTrial !== true && apps.size > 0) await forgetHeldApplications(layout, source.target);
+  if (run.isTrial !== true && apps.size > 0) await forgetHeld(layout, source.target, "application");
 }
 
 async function hold(
@@ -58,7 +53,7 @@ async function hold(
   { version, identity }: { version: string; identity: string | null },
   { message, isLasting }: Refusal,
 ): Promise<void> {
-  const before = await readHeldApplications(layout, source.target);
+  const before = await readHeld(layout, source.target, "application");
   const isSame = before?.version === version && before.identity === identity && before.message === message;
   emit({ event: "apps.held", version, message, repeated: isSame });
   if (isTrial) return;
@@ -67,5 +62,5 @@ async function hold(
   const again = isLasting ? null : lookAgainAt(now, undefined, last);
   const grants = await grantsDigest(layout);
   const held = { version, identity, message, grants, again, at: new Date(now).toISOString() };
-  await writeHeldApplications(layout, source.target, held);
+  await writeHeld(layout, source.target, "application", held);
 }

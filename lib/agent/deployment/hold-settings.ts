@@ -1,5 +1,5 @@
 import { SealiftError } from "../../contract/errors.ts";
-import { forgetHeldSettings, settingsDigest, writeHeldSettings } from "../../releases/held-settings.ts";
+import { forgetHeld, settingsDigest, writeHeld } from "../../releases/holds.ts";
 import type { Applications } from "../applications/descriptors.ts";
 import type { Run } from "./run.ts";
 
@@ -22,10 +22,10 @@ export async function holdSettings(
   } catch (error) {
     if (!isTrial && error instanceof SealiftError && error.code === "env_missing") {
       const held = { version, identity, message: error.message, apps: ids, settings, at: new Date().toISOString() };
-      if (options.awaitsSettings === true) await writeHeldSettings(layout, source.target, held);
-      else await forgetHeldSettings(layout, source.target);
+      if (options.awaitsSettings === true) await writeHeld(layout, source.target, "settings", held);
+      else await forgetHeld(layout, source.target, "settings");
     }
     throw error;
   }
-  if (!isTrial) await forgetHeldSettings(layout, source.target);
+  if (!isTrial) await forgetHeld(layout, source.target, "settings");
 }

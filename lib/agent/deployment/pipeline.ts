@@ -1,9 +1,10 @@
 import { EXIT } from "../../contract/codes.ts";
 import type { SealiftError } from "../../contract/errors.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
+import { forgetConsent } from "../../releases/consent.ts";
 import { rememberDeployed } from "../../releases/deployed.ts";
 import { writeStanding } from "../../releases/health.ts";
-import { forgetRights } from "../../releases/held-rights.ts";
+import { forgetHeld } from "../../releases/holds.ts";
 import type { Journal } from "../../releases/journal.ts";
 import { keptData } from "../../releases/kept-data.ts";
 import { releaseFromQuarantine } from "../../releases/quarantine.ts";
@@ -271,7 +272,8 @@ async function settle(run: Run<Deployed>, journal: Journal, report: LocalReport)
   await journal.clear();
   try {
     await releaseFromQuarantine(layout, target, version!);
-    await forgetRights(layout, target);
+    await forgetHeld(layout, target, "rights");
+    await forgetConsent(layout, target);
     const inUse = await releasesInUse(layout, target, options.supervisor.systemdScope);
     const removed = await collectReleases(layout, target, options.keepReleases, inUse);
     if (removed.length > 0) emit({ event: "collect.done", removed });

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { deploymentError } from "../../contract/errors.ts";
 import type { StatementRecord } from "../../contract/statements/statements.ts";
 import { type Target, targetOfName, targetText } from "../../contract/target.ts";
-import { forgetHeldPolicy, type HeldPolicy, readHeldPolicy, writeHeldPolicy } from "../../releases/held-policy.ts";
+import { forgetHeld, type Held, readHeld, writeHeld } from "../../releases/holds.ts";
 import type { Evidence } from "../policy/evidence.ts";
 import type { BroughtStatements, Resolved, Source } from "../sources/source.ts";
 import type { Deployed, Run } from "./run.ts";
@@ -22,7 +22,7 @@ const AGAIN_MS = 10 * 60_000;
 export function lookAgainAt(
   now: number,
   from: string | undefined,
-  before: Pick<HeldPolicy, "at" | "again"> | undefined,
+  before: Pick<Held<"policy">, "at" | "again"> | undefined,
 ): string {
   const waited = before === undefined ? 0 : Date.parse(before.again) - Date.parse(before.at);
   const wait = from === undefined ? Math.max(FIRST_AGAIN_MS, 2 * waited) : Date.parse(from) - now;
@@ -51,17 +51,17 @@ export async function requirePolicy(
   const found = await checkPolicy(policy, version, evidence, now);
   if (!(found instanceof PolicyRefusal)) {
     emit({ event: "verify.ok", check: "policy" });
-    if (run.isTrial !== true) await forgetHeldPolicy(layout, source.target);
+    if (run.isTrial !== true) await forgetHeld(layout, source.target, "policy");
     return found;
   }
   const { message, from } = found;
-  const before = await readHeldPolicy(layout, source.target);
+  const before = await readHeld(layout, source.target, "policy");
   const isSame = before?.version === version && before.identity === identity;
   const repeated = isSame && before.message === message;
   emit({ event: "policy.refused", version, message, repeated });
   const again = lookAgainAt(now, from, isSame ? before : undefined);
   const held = { version, identity, message, again, at: new Date(now).toISOString() };
-  if (run.isTrial !== true) await writeHeldPolicy(layout, source.target, held);
+  if (run.isTrial !== true) await writeHeld(layout, source.target, "policy", held);
   throw policyError(message, { target: targetText(target), version });
 }
 

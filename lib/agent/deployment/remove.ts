@@ -1,12 +1,13 @@
 import { existsSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { deploymentError } from "../../contract/errors.ts";
 import { APPLICATIONS_FOLDER } from "../../contract/files/application-names.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import { type TargetName, targetName } from "../../contract/target.ts";
 import { dropAhead } from "../../releases/ahead.ts";
 import { fleetSettingsName } from "../../releases/fleet-settings.ts";
+import { HOLD_CAUSES, holdFile } from "../../releases/holds.ts";
 import { forgetJob, runningJobs } from "../../releases/jobs.ts";
 import { isApplication, type Item, type Layout } from "../../releases/layout.ts";
 import { removeOwnLink, syncLinks } from "../../releases/links.ts";
@@ -130,7 +131,7 @@ export async function removeTarget(removed: RemovedTarget, options: FewerOptions
   await removeTree(layout.releases(target));
   await dropAhead(layout, target);
   for (const { id } of items.filter(isApplication)) await forgetJob(layout, id);
-  await removeState(layout.sealift, target);
+  await removeState(layout, target);
   for (const path of kept) await removeTree(path);
   return { version: running?.version ?? null, releases: releases.length };
 }
@@ -152,18 +153,15 @@ async function requireNobodyTypes(
 }
 
 /** Removes the state of a target: its quarantine, its pin, a watch's memory. Requires the target's lock. */
-async function removeState(sealift: string, target: TargetName): Promise<void> {
-  const folder = join(sealift, "state");
+async function removeState(layout: Layout, target: TargetName): Promise<void> {
+  const folder = join(layout.sealift, "state");
   const own = [
     `${target}.json`,
     `deployed-${target}.json`,
     `pin-${target}.json`,
     `watch-${target}.json`,
-    `rights-${target}.json`,
     `consent-${target}.json`,
-    `policy-${target}.json`,
-    `apps-${target}.json`,
-    `held-settings-${target}.json`,
+    ...HOLD_CAUSES.map((cause) => basename(holdFile(layout, target, cause))),
     `health-${target}.json`,
     fleetSettingsName(target),
   ];

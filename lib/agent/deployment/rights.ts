@@ -3,16 +3,14 @@ import { join } from "node:path";
 import { deploymentError } from "../../contract/errors.ts";
 import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
 import { targetOfName, targetText } from "../../contract/target.ts";
-import { withoutConsent, writeHeldRights } from "../../releases/held-rights.ts";
+import { withoutConsent } from "../../releases/consent.ts";
+import { rightsMessage, writeHeld } from "../../releases/holds.ts";
 import type { Item } from "../../releases/layout.ts";
 import { isAdopted, type Release } from "../../releases/release.ts";
 import { YAML_LIMITS } from "../../support/documents/limits.ts";
 import { readTextFile, statsOf } from "../../support/files.ts";
 import type { Arriving } from "./compare-rights.ts";
 import type { Deployed, Run } from "./run.ts";
-
-/** Most rights that a message lists; the event and the error's faults have all of them. */
-const NAMED = 8;
 
 /**
  * Returns the digests of the descriptors that a release installs, as a record of its requests whatever a plugin writes
@@ -51,26 +49,11 @@ export async function checkRights(
   const open = options.acceptRights ? [] : await withoutConsent(layout, source.target, held);
   emit({ event: "rights.more", version, rights, accepted: open.length === 0 });
   if (open.length === 0) return;
-  if (run.isTrial !== true) await writeHeldRights(layout, source.target, { ...held, at: new Date().toISOString() });
+  if (run.isTrial !== true) await writeHeld(layout, source.target, "rights", { ...held, at: new Date().toISOString() });
   throw deploymentError("rights_held", rightsMessage(held), {
     faults: rights,
     hint: consentHint(targetText(targetOfName(source.target)), version),
   });
-}
-
-/** Describes in one sentence what a held version requests. */
-export function rightsMessage({
-  version,
-  running_version: running,
-  rights,
-}: {
-  version: string;
-  running_version: string;
-  rights: readonly string[];
-}): string {
-  const rest = rights.length - NAMED;
-  const named = `${rights.slice(0, NAMED).join("; ")}${rest > 0 ? `; and ${rest} more` : ""}`;
-  return `${version} asks for more rights than the running ${running}: ${named}.`;
 }
 
 export const consentHint = (target: string, version: string): string =>

@@ -1,13 +1,10 @@
 import { deploymentError, type SealiftError } from "../../contract/errors.ts";
 import { isDowngrade } from "../../contract/versions.ts";
-import type { HeldApplications } from "../../releases/held-applications.ts";
-import type { HeldPolicy } from "../../releases/held-policy.ts";
-import type { HeldRights } from "../../releases/held-rights.ts";
-import type { HeldSettings } from "../../releases/held-settings.ts";
+import type { Hold } from "../../releases/holds.ts";
 import { heldBack, type QuarantineEntry } from "../../releases/quarantine.ts";
 import { notAllowed } from "../applications/not-allowed.ts";
 import { policyError } from "../deployment/policy.ts";
-import { consentHint, rightsMessage } from "../deployment/rights.ts";
+import { consentHint } from "../deployment/rights.ts";
 import type { HoldReason } from "./events.ts";
 
 /** Latest version, as a hub states it. */
@@ -41,14 +38,8 @@ export interface TargetFacts {
   pin?: string | null;
   /** True when files of the running release are missing or were changed, as a power cut may leave them. */
   damaged: boolean;
-  /** Version that requests more rights than the running one, while nobody has consented. */
-  rights?: HeldRights | undefined;
-  /** Version that does not meet this host's policy, until it is checked again. */
-  policy?: Pick<HeldPolicy, "version" | "identity" | "message"> | undefined;
-  /** Version with an application that this host does not allow, until the operator changes that. */
-  apps?: Pick<HeldApplications, "version" | "identity" | "message"> | undefined;
-  /** Version that waits for settings of its applications, until any of them changes. */
-  settings?: Pick<HeldSettings, "version" | "identity" | "message"> | undefined;
+  /** Versions that wait on this host for rights, a policy, a grant or settings. */
+  holds?: readonly Omit<Hold, "again">[];
   /** Signers that this host accepts; a change of them ends an earlier refusal. */
   signers?: string | null | undefined;
   allowDowngrade: boolean;
@@ -126,10 +117,7 @@ export function decideDeployment(facts: TargetFacts): Decision {
     paused,
     pin = null,
     damaged,
-    rights,
-    policy,
-    apps,
-    settings,
+    holds = [],
     signers,
     allowDowngrade,
     ran,
@@ -163,17 +151,16 @@ export function decideDeployment(facts: TargetFacts): Decision {
     const runsNothing = running === null;
     return { do: "hold", version, reason: "quarantined", message: before.reason, ...(runsNothing && { runsNothing }) };
   }
-  if (rights?.version === version && sameBytes(rights.identity, identity) && !isForced) {
-    return { do: "hold", version, reason: "rights", message: rightsMessage(rights), rights: rights.rights };
-  }
-  if (policy?.version === version && sameBytes(policy.identity, identity) && asked === undefined) {
-    return { do: "hold", version, reason: "policy", message: policy.message };
-  }
-  if (apps?.version === version && sameBytes(apps.identity, identity) && asked === undefined) {
-    return { do: "hold", version, reason: "application", message: apps.message };
-  }
-  if (settings?.version === version && sameBytes(settings.identity, identity) && asked === undefined) {
-    return { do: "hold", version, reason: "settings", message: settings.message };
+  // A check looks again whether a version still waits, but consents to nothing.
+  const waiting = holds.find(
+    (hold) =>
+      hold.version === version &&
+      sameBytes(hold.identity, identity) &&
+      !(hold.reason === "rights" ? isForced : asked !== undefined),
+  );
+  if (waiting !== undefined) {
+    const { reason, message, rights } = waiting;
+    return { do: "hold", version, reason, message, ...(rights && { rights }) };
   }
   if (paused && !isForced) {
     return { do: "hold", version, reason: "paused", message: `${version} waits: the target is paused.` };

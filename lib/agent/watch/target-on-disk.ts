@@ -7,10 +7,7 @@ import type { RootMark } from "../../contract/trust/marks.ts";
 import { damageOf } from "../../releases/contents.ts";
 import { readDeployed } from "../../releases/deployed.ts";
 import { readStanding, sickOf } from "../../releases/health.ts";
-import { stillHeldApplications } from "../../releases/held-applications.ts";
-import { type HeldPolicy, readHeldPolicy } from "../../releases/held-policy.ts";
-import { type HeldRights, readHeldRights, withoutConsent } from "../../releases/held-rights.ts";
-import { stillHeldSettings } from "../../releases/held-settings.ts";
+import { type HoldCause, holdsOf } from "../../releases/holds.ts";
 import { readJsonFile } from "../../releases/json-file.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { readQuarantine } from "../../releases/quarantine.ts";
@@ -40,16 +37,6 @@ export async function isDamaged(layout: Layout, target: TargetName): Promise<boo
   return release !== undefined && (await damageOf(layout, target, release)) !== undefined;
 }
 
-/**
- * Returns the version that does not meet the policy, until it is to be looked at again. A refusal from the future does
- * not count: the clock was set back since.
- */
-async function stillRefused(layout: Layout, target: TargetName): Promise<HeldPolicy | undefined> {
-  const held = await readHeldPolicy(layout, target);
-  const now = Date.now();
-  return held !== undefined && Date.parse(held.at) <= now && now < Date.parse(held.again) ? held : undefined;
-}
-
 /** Reads what a host says of itself in a poll: the version that runs, and the trust root that it follows. */
 export async function saysOfItself(
   layout: Layout,
@@ -64,17 +51,8 @@ export async function saysOfItself(
  */
 export async function lookAt(layout: Layout, target: TargetName, held: HoldReason | null): Promise<number> {
   if (held !== "policy" && held !== "application") return Infinity;
-  const policy = await stillRefused(layout, target).catch(() => undefined);
-  const apps = await stillHeldApplications(layout, target, Date.now()).catch(() => undefined);
-  const times = [policy?.again, apps?.again].flatMap((time) => (typeof time === "string" ? [Date.parse(time)] : []));
-  return Math.min(Infinity, ...times);
-}
-
-/** Returns the version that waits for a person's consent to its rights; undefined for none. */
-export async function awaitingConsent(layout: Layout, target: TargetName): Promise<HeldRights | undefined> {
-  const held = await readHeldRights(layout, target, await currentName(layout, target));
-  if (held === undefined || (await withoutConsent(layout, target, held)).length === 0) return undefined;
-  return held;
+  const holds = await holdsOf(layout, target, ["policy", "application"]).catch(() => []);
+  return Math.min(Infinity, ...holds.flatMap(({ again }) => (again === null ? [] : Date.parse(again))));
 }
 
 /** Collects the facts that a decision about a target needs, in addition to those that only its loop knows. */
@@ -88,12 +66,17 @@ export async function decisionFacts(
   const latestSource = source("latest");
   const { target } = latestSource;
   const known = await factsOnDisk(layout, target, { paused, latest, trust: latestSource.trust });
+  // A hold whose rule the operator has lifted counts no more.
+  const isRule: Record<HoldCause, boolean> = {
+    rights: !acceptRights,
+    policy: options.policy !== undefined,
+    application: true,
+    settings: options.awaitsSettings === true,
+  };
   return {
     ...{ ...loop, ...known, allowDowngrade },
     signers: await latestSource.acceptedSigners?.(layout),
-    policy: options.policy && known.policy,
-    settings: options.awaitsSettings === true ? known.settings : undefined,
-    rights: acceptRights ? undefined : known.rights,
+    holds: known.holds.filter(({ reason }) => isRule[reason]),
   };
 }
 
@@ -113,10 +96,7 @@ export async function factsOnDisk(
     paused,
     pin: (await readPin(layout, target))?.version ?? null,
     ran: await versionsRun(layout, target),
-    policy: await stillRefused(layout, target),
-    apps: await stillHeldApplications(layout, target, Date.now()),
-    settings: await stillHeldSettings(layout, target),
-    rights: await awaitingConsent(layout, target),
+    holds: await holdsOf(layout, target),
   };
 }
 

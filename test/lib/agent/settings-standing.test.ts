@@ -3,7 +3,7 @@ import t from "tap";
 import type { Finding } from "../../../lib/agent/finding.ts";
 import { settingsFindings } from "../../../lib/agent/settings-standing.ts";
 import { type FleetSettings, NO_SETTINGS, writeFleetSettings } from "../../../lib/releases/fleet-settings.ts";
-import { settingsDigest, writeHeldSettings } from "../../../lib/releases/held-settings.ts";
+import { settingsDigest, writeHeld } from "../../../lib/releases/holds.ts";
 import { layoutOf } from "../../../lib/releases/layout.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
@@ -43,7 +43,7 @@ t.test("doctor names the required settings that nobody gives", async (t) => {
   await writeFleetSettings(layout, TARGET, NO_SETTINGS);
   const settings = await settingsDigest(layout, TARGET, ["web"]);
   const message = "web needs values for TOKEN.";
-  await writeHeldSettings(layout, TARGET, {
+  await writeHeld(layout, TARGET, "settings", {
     version: "1.0.0",
     identity: null,
     message,

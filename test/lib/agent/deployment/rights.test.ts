@@ -9,7 +9,8 @@ import { readReports } from "../../../../lib/agent/reports/report.ts";
 import { systemdSupervisor } from "../../../../lib/agent/supervisors/systemd.ts";
 import { inspectTarget } from "../../../../lib/agent/target-status.ts";
 import { HELD_RIGHTS } from "../../../../lib/contract/blame.ts";
-import { consentTo, readHeldRights } from "../../../../lib/releases/held-rights.ts";
+import { consentTo } from "../../../../lib/releases/consent.ts";
+import { readHeld } from "../../../../lib/releases/holds.ts";
 import { readJournal } from "../../../../lib/releases/journal.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
 import { readQuarantine } from "../../../../lib/releases/quarantine.ts";
@@ -47,7 +48,7 @@ function host(t: Test) {
     back: (more: Partial<DeployOptions> = {}) =>
       rollback({ kind: "project", slug: TARGET.slice("project-".length) }, { ...options, ...more }, () => undefined),
     running: () => readFile(join(root, "plugins/a/version"), "utf8"),
-    held: async () => readHeldRights(layout, TARGET, await currentName(layout, TARGET)),
+    held: () => readHeld(layout, TARGET, "rights"),
   };
 }
 
@@ -149,7 +150,7 @@ t.test("a watch says once what is asked, fetches it once, and goes on after a co
   for (let checks = 0; checks < 3; checks++) t.match(await w.until("check.scheduled"), { failures: 0 });
   t.equal(w.all("target.held").length, 1);
   t.equal(fetched, 2, "a held version is not fetched again");
-  await consentTo(layout, TARGET, (await readHeldRights(layout, TARGET, await currentName(layout, TARGET)))!);
+  await consentTo(layout, TARGET, (await readHeld(layout, TARGET, "rights"))!);
   await w.until("deploy.done", { outcome: "deployed", version: "1.1.0" });
   t.equal(await readFile(join(root, "plugins/a/version"), "utf8"), "1.1.0");
 });

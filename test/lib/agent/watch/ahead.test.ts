@@ -421,14 +421,14 @@ t.test("only a version that could be deployed may be there before", (t) => {
     ...given,
   });
   const failed = { version: "2.0.0", identity: null, code: "unhealthy", reason: "x", at: "x" } as never;
-  const asks = { version: "2.0.0", identity: null, rights: ["network: a"], at: "x" } as never;
+  const asks = { reason: "rights", version: "2.0.0", identity: null, message: "", rights: ["network: a"] } as const;
   const opened: Latest = { version: "2.0.0", identity: null, yanked: [] };
   const cases: [string, TargetFacts, string | null, boolean][] = [
     ["a window keeps it back", facts(), "2.0.0", true],
     ["nothing runs yet", facts({ running: null }), "2.0.0", true],
     ["the running release is damaged", facts({ damaged: true }), "2.0.0", true],
     ["it is paused", facts({ paused: true }), "2.0.0", false],
-    ["its rights wait for consent", facts({ rights: asks }), "2.0.0", false],
+    ["its rights wait for consent", facts({ holds: [asks] }), "2.0.0", false],
     ["a person keeps another version", facts({ pin: "1.0.0" }), null, false],
     ["it failed before", facts({ quarantine: [failed] }), null, false],
     ["somebody retries what failed now", facts({ quarantine: [failed], asked: "retry" }), null, false],

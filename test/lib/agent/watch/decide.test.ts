@@ -3,6 +3,7 @@ import fc from "fast-check";
 import t from "tap";
 import { decideDeployment, type TargetFacts } from "../../../../lib/agent/watch/decide.ts";
 import { isDowngrade } from "../../../../lib/contract/versions.ts";
+import type { Hold } from "../../../../lib/releases/holds.ts";
 
 const facts = (
   given: Partial<TargetFacts> & { version?: string | null; identity?: string; yanked?: string[] },
@@ -178,43 +179,52 @@ t.test("a redeploy of what runs installs it anew, a retry of it does nothing", (
   t.end();
 });
 
+const held = (reason: Hold["reason"], more: Partial<Hold> = {}) => ({
+  ...{ reason, version: "2.0.0", identity: "bytes", message: `2.0.0 waits for ${reason}`, ...more },
+});
+
 t.test("a version that waits for consent is held, other bytes and a person's request are not", (t) => {
-  const rights = {
-    ...{ version: "2.0.0", identity: "bytes", over: "1.0.0-1", running_version: "1.0.0" },
-    ...{ rights: ["a: network: all"], at: "2026-01-01T00:00:00Z" },
-  };
-  t.match(decideDeployment(facts({ rights })), {
-    do: "hold",
-    version: "2.0.0",
-    reason: "rights",
-    rights: ["a: network: all"],
-    message: /2\.0\.0 asks for more rights than the running 1\.0\.0: a: network: all/,
+  const holds = [held("rights", { rights: ["a: network: all"] })];
+  t.same(decideDeployment(facts({ holds })), {
+    ...{ do: "hold", version: "2.0.0", reason: "rights", rights: ["a: network: all"] },
+    message: "2.0.0 waits for rights",
   });
-  t.match(decideDeployment(facts({ rights, paused: true })), { reason: "rights" });
-  t.match(decideDeployment(facts({ rights: { ...rights, identity: null } })), { reason: "rights" }, "unknown bytes");
-  t.match(decideDeployment(facts({ rights, identity: "others" })), { do: "deploy" });
-  t.match(decideDeployment(facts({ rights, version: "2.0.1" })), { do: "deploy" });
-  t.match(decideDeployment(facts({ rights, asked: "retry" })), { do: "deploy" });
+  t.match(decideDeployment(facts({ holds, paused: true })), { reason: "rights" });
+  t.match(
+    decideDeployment(facts({ holds: [{ ...holds[0]!, identity: null }] })),
+    { reason: "rights" },
+    "unknown bytes",
+  );
+  t.match(decideDeployment(facts({ holds, identity: "others" })), { do: "deploy" });
+  t.match(decideDeployment(facts({ holds, version: "2.0.1" })), { do: "deploy" });
+  t.match(decideDeployment(facts({ holds, asked: "check" })), { reason: "rights" }, "a check consents to nothing");
+  for (const asked of ["retry", "redeploy"] as const)
+    t.match(decideDeployment(facts({ holds, asked })), { do: "deploy" }, asked);
   t.end();
 });
 
-t.test("a version that a policy holds stays out until it is looked at again, or a person checks", (t) => {
-  const policy = { version: "2.0.0", identity: "bytes", message: "2.0.0 does not meet the rule sbom" };
-  t.match(decideDeployment(facts({ policy })), {
-    do: "hold",
-    version: "2.0.0",
-    reason: "policy",
-    message: policy.message,
+for (const reason of ["policy", "application", "settings"] as const)
+  t.test(`a version held for its ${reason} stays out until it is looked at again, or a person checks`, (t) => {
+    const holds = [held(reason)];
+    t.same(decideDeployment(facts({ holds })), {
+      ...{ do: "hold", version: "2.0.0", reason, message: `2.0.0 waits for ${reason}` },
+    });
+    t.match(decideDeployment(facts({ holds: [held(reason, { identity: null })] })), { reason }, "unknown bytes");
+    t.match(decideDeployment(facts({ holds, identity: "others" })), { do: "deploy" });
+    t.match(decideDeployment(facts({ holds, version: "2.0.1" })), { do: "deploy", version: "2.0.1" });
+    for (const asked of ["check", "retry", "redeploy"] as const)
+      t.match(decideDeployment(facts({ holds, asked })), { do: "deploy", version: "2.0.0" }, asked);
+    const asked = "check";
+    t.match(decideDeployment(facts({ holds, asked, paused: true })), { reason: "paused" }, "a check ends no pause");
+    t.match(decideDeployment(facts({ holds, asked, quarantine: [bad("2.0.0")] })), { reason: "quarantined" });
+    t.same(decideDeployment(facts({ holds, asked, running: "2.0.0" })), { do: "nothing" });
+    t.end();
   });
-  t.match(decideDeployment(facts({ policy: { ...policy, identity: null } })), { reason: "policy" }, "unknown bytes");
-  t.match(decideDeployment(facts({ policy, identity: "others" })), { do: "deploy" });
-  t.match(decideDeployment(facts({ policy, version: "2.0.1" })), { do: "deploy", version: "2.0.1" });
-  for (const asked of ["check", "retry", "redeploy"] as const)
-    t.match(decideDeployment(facts({ policy, asked })), { do: "deploy", version: "2.0.0" }, asked);
-  const asked = "check";
-  t.match(decideDeployment(facts({ policy, asked, paused: true })), { reason: "paused" }, "a check ends no pause");
-  t.match(decideDeployment(facts({ policy, asked, quarantine: [bad("2.0.0")] })), { reason: "quarantined" });
-  t.same(decideDeployment(facts({ asked, running: "2.0.0" })), { do: "nothing" });
+
+t.test("of several reasons the first is told, and one that a check passes over hides no other", (t) => {
+  const holds = [held("policy"), held("rights")];
+  t.match(decideDeployment(facts({ holds })), { reason: "policy" });
+  t.match(decideDeployment(facts({ holds, asked: "check" })), { reason: "rights" });
   t.end();
 });
 

@@ -1,11 +1,11 @@
-// Holds: a version whose required settings nobody gives yet (lib/releases/held-settings.ts)
+// Holds: a version whose required settings nobody gives yet (lib/releases/holds.ts)
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { situationOnDisk } from "../../../../lib/agent/newest/on-disk.ts";
 import { whyNotNewest } from "../../../../lib/agent/newest/why.ts";
 import { NO_SETTINGS, writeFleetSettings } from "../../../../lib/releases/fleet-settings.ts";
-import { readHeldSettings } from "../../../../lib/releases/held-settings.ts";
+import { readHeld } from "../../../../lib/releases/holds.ts";
 import { readQuarantine } from "../../../../lib/releases/quarantine.ts";
 import { APP, appFiles, applicationHost, installing } from "../../../support/host/application-host.ts";
 import { GIVEN_TARGET } from "../../../support/host/given-source.ts";
@@ -45,7 +45,7 @@ t.test(
     await writeFleetSettings(h.layout, GIVEN_TARGET, { ...NO_SETTINGS, held });
     t.match(await w.until("deploy.done", { outcome: "deployed" }), { version: "1.0.0" });
     t.equal(tried(), 2);
-    t.equal(await readHeldSettings(h.layout, GIVEN_TARGET), undefined);
+    t.equal(await readHeld(h.layout, GIVEN_TARGET, "settings"), undefined);
     await w.stop();
   },
 );
@@ -76,6 +76,6 @@ t.test("settings that a killed watch has left half written are removed by the ne
 
 t.test("a host without an operator tries again as before", async (t) => {
   const { h, w } = await waiting(t, false);
-  t.strictSame([w.all("target.held"), await readHeldSettings(h.layout, GIVEN_TARGET)], [[], undefined]);
+  t.strictSame([w.all("target.held"), await readHeld(h.layout, GIVEN_TARGET, "settings")], [[], undefined]);
   await w.stop();
 });

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import t from "tap";
 import { lookAgainAt } from "../../../../lib/agent/deployment/policy.ts";
-import { readHeldPolicy, writeHeldPolicy } from "../../../../lib/releases/held-policy.ts";
+import { readHeld, writeHeld } from "../../../../lib/releases/holds.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
 import { installed, policyHost } from "../../../support/host/policy-host.ts";
 import { watching } from "../../../support/host/watching.ts";
@@ -77,10 +77,10 @@ t.test("a refusal from a time when the clock was hours ahead is looked at again 
   await w.until("check.scheduled");
   const target = `project-${h.projectId}` as const;
   const layout = layoutOf(join(h.folder, "root"));
-  const held = await readHeldPolicy(layout, target);
+  const held = await readHeld(layout, target, "policy");
   const ahead = (time: string) => new Date(Date.parse(time) + 6 * AN_HOUR).toISOString();
   await h.state("1.0.0", { sbom: true });
-  await writeHeldPolicy(layout, target, { ...held!, at: ahead(held!.at), again: ahead(held!.again) });
+  await writeHeld(layout, target, "policy", { ...held!, at: ahead(held!.at), again: ahead(held!.again) });
   t.match(await w.until("deploy.done"), { outcome: "deployed", version: "1.0.0" });
   await w.stop();
 });
