@@ -1,9 +1,10 @@
 import { join } from "node:path";
 import type { KeyService } from "../../lib/client/key-service.ts";
 import { deploymentError, SealiftError, usageError } from "../../lib/contract/errors.ts";
+import { keyFacts } from "../../lib/contract/keys/shown.ts";
 import type { ApiKeyRecord, CreatedKey } from "../../lib/contract/surfaces/keys.ts";
 import { keyCreation, keyListing, keyRotation, removal } from "../../lib/options/devkeys.ts";
-import { showList, timeText } from "../shell/output/listing.ts";
+import { columnsOf, showList, timeText } from "../shell/output/listing.ts";
 import { resource } from "../shell/resource.ts";
 import { managed } from "./managed.ts";
 
@@ -139,26 +140,10 @@ export const KeysList = ofHub("list", keyListing, {
       }),
       columns: async (keys) => {
         const names = await projectNames(client, keys);
-        return {
-          NAME: ({ name }) => name,
-          KEY: ({ prefix }) => `${prefix}…`,
-          STATE: stateOf,
-          OWNER: ({ owner }) => owner,
-          PROJECT: ({ project_id: id }) => (id === null ? "all" : (names.get(id) ?? id)),
-          HOST: ({ host }) => host ?? "any",
-          "LAST USE": ({ last_used_at: at }) => (at ? timeText(at) : "never"),
-          SCOPES: ({ scopes }) => scopes.join(","),
-          ID: ({ id }) => id,
-        };
+        return columnsOf(keyFacts((id) => names.get(id), Date.now()));
       },
     }),
 });
-
-function stateOf({ revoked_at, expires_at }: ApiKeyRecord): string {
-  if (revoked_at !== null) return "revoked";
-  if (expires_at === null) return "no end";
-  return `${expires_at <= new Date().toISOString() ? "ended" : "until"} ${timeText(expires_at)}`;
-}
 
 /** Returns the names of the projects that keys are bound to, as far as the caller may list them. */
 async function projectNames(client: KeyService, keys: readonly ApiKeyRecord[]): Promise<Map<string, string>> {

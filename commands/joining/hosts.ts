@@ -1,10 +1,10 @@
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import type { JoinedHost } from "../../lib/contract/joining/records.ts";
-import { labelsText } from "../../lib/contract/labels.ts";
+import { INVITE_FACTS, JOINED_FACTS } from "../../lib/contract/joining/shown.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { hostRemoval } from "../../lib/options/joining.ts";
 import { managed } from "../hub/managed.ts";
-import { showList, timeText } from "../shell/output/listing.ts";
+import { columnsOf, showList, timeText } from "../shell/output/listing.ts";
 import { type Connected, resource } from "../shell/resource.ts";
 
 /** Returns the client of invites and hosts of a project. @throws as `idOf` of {@link managed} */
@@ -31,14 +31,7 @@ const invites = invitesOf("list", connection, {
     showList(shell, {
       event: "invite",
       rows: client.listInvites(),
-      columns: {
-        INVITE: ({ id }) => id,
-        STATE: ({ state }) => state,
-        HOSTS: ({ used, uses }) => `${used} of ${uses}`,
-        UNTIL: ({ expires_at: at }) => timeText(at),
-        APPROVAL: ({ approve }) => (approve ? "needed" : ""),
-        LABELS: ({ labels }) => labelsText(labels),
-      },
+      columns: columnsOf(INVITE_FACTS),
       none: "No host was invited yet.",
     }),
 });
@@ -59,8 +52,6 @@ const revoke = ofInvite("revoke", hostRemoval, {
   },
 });
 
-const stateOf = ({ state }: JoinedHost): string => (state === "pending" ? "waits for approval" : state);
-
 const list = ofProject("list", connection, {
   description: "List hosts that have joined a project, or wait for approval",
   examples: [["Who waits", "$0 host list harbour"]],
@@ -76,15 +67,7 @@ const list = ofProject("list", connection, {
     const code = await showList(shell, {
       event: "host",
       rows: rows(),
-      columns: {
-        HOST: ({ host_id: host }) => host,
-        STATE: stateOf,
-        VERSION: ({ version }) => version ?? "",
-        HEARD: ({ heard_at: at }) => (at === null ? "never" : timeText(at)),
-        JOINED: ({ created_at: at, address }) => `${timeText(at)}${address === "" ? "" : ` from ${address}`}`,
-        LABELS: ({ labels }) => labelsText(labels),
-        INVITE: ({ invite_id: invite }) => invite ?? "",
-      },
+      columns: columnsOf(JOINED_FACTS),
       none: "No host has joined yet.",
     });
     for (const { host_id: host, clones } of cloned) shell.note(cloneText(host, clones));

@@ -1,11 +1,11 @@
 import { deploymentError, usageError } from "../../lib/contract/errors.ts";
-import type { PublisherRecord } from "../../lib/contract/publishers/publishers.ts";
+import { PUBLISHER_FACTS } from "../../lib/contract/publishers/shown.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { publisherAddition, publisherRemoval, publisherTest } from "../../lib/options/publishers.ts";
 import { lookAlikeText } from "../hub/look-alike-text.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 import type { CommandFeature } from "../shell/feature.ts";
-import { showList, timeText } from "../shell/output/listing.ts";
+import { columnsOf, showList } from "../shell/output/listing.ts";
 import { type Connected, resource } from "../shell/resource.ts";
 
 async function clientOf(options: Connected) {
@@ -30,9 +30,6 @@ async function called(options: Connected, text: string) {
 const publishersVerb = resource("publisher", [], clientOf);
 const targetVerb = resource("publisher", ["TARGET"], clientOf);
 const publisherVerb = resource("publisher", ["PUBLISHER"], called);
-
-const targetOf = ({ target, creates }: PublisherRecord): string =>
-  target ?? `${creates!.kind}:${creates!.slug} (pending)`;
 
 /** Returns the target for the request: an existing one, or one to create. */
 async function placeOf(options: Connected & { pending: boolean }, text: string) {
@@ -85,7 +82,7 @@ const add = targetVerb("add", publisherAddition, {
     if (json) return done({ publisher });
     const what = publisher.scope === "stage" ? " to stage versions" : "";
     note(
-      `${targetOf(publisher)} trusts ${publisher.name} (${publisher.id})${what}, by tokens for ${publisher.audience}.`,
+      `${PUBLISHER_FACTS.target.text(publisher)} trusts ${publisher.name} (${publisher.id})${what}, by tokens for ${publisher.audience}.`,
     );
     const { creates, looks_like: others } = publisher;
     if (creates !== null && others !== undefined) note(lookAlikeText(creates.slug, others));
@@ -104,16 +101,7 @@ const list = publishersVerb("list", connection, {
     showList(shell, {
       event: "publisher",
       rows: client.listPublishers(),
-      columns: {
-        PUBLISHER: ({ name }) => name,
-        TARGET: targetOf,
-        ISSUER: ({ issuer }) => issuer,
-        "LAST USE": ({ last_used_at: at }) => (at === null ? "never" : timeText(at)),
-        CLAIMS: ({ claims }) =>
-          Object.entries(claims)
-            .map(([claim, value]) => `${claim}=${value}`)
-            .join(" "),
-      },
+      columns: columnsOf(PUBLISHER_FACTS),
       none: "No workflow may publish without a key yet.",
     }),
 });
@@ -124,7 +112,7 @@ const remove = publisherVerb("remove", publisherRemoval, {
   async run({ client, publisher, params }, { options: { dryRun }, note, done }) {
     const { id, name } = publisher;
     if (!dryRun) await client.removePublisher({ params });
-    note(`${targetOf(publisher)} ${dryRun ? "would no longer trust" : "no longer trusts"} ${name}.`);
+    note(`${PUBLISHER_FACTS.target.text(publisher)} ${dryRun ? "would no longer trust" : "no longer trusts"} ${name}.`);
     return done({ id, dry_run: dryRun });
   },
 });
@@ -141,7 +129,9 @@ const test = publisherVerb("test", publisherTest, {
     if (!matches) {
       throw deploymentError("publisher_differs", `The token is not one of ${publisher.name}.`);
     }
-    note(`The token is one of ${publisher.name}: a run with it publishes to ${targetOf(publisher)}.`);
+    note(
+      `The token is one of ${publisher.name}: a run with it publishes to ${PUBLISHER_FACTS.target.text(publisher)}.`,
+    );
     return done({ id: publisher.id, matches, differences });
   },
 });

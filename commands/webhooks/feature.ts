@@ -1,10 +1,11 @@
-import type { WebhookRecord, WebhookSecret } from "../../lib/contract/surfaces/webhooks.ts";
+import type { WebhookSecret } from "../../lib/contract/surfaces/webhooks.ts";
+import { DELIVERY_FACTS, WEBHOOK_FACTS, webhookName } from "../../lib/contract/webhooks/shown.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { webhookAddition, webhookRedelivery, webhookRemoval, webhookRotation } from "../../lib/options/webhooks.ts";
 import { counted } from "../../lib/support/counted.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 import type { CommandFeature } from "../shell/feature.ts";
-import { showList, timeText } from "../shell/output/listing.ts";
+import { columnsOf, showList } from "../shell/output/listing.ts";
 import { type Connected, resource } from "../shell/resource.ts";
 
 async function clientOf(options: Connected) {
@@ -29,12 +30,7 @@ async function called(options: Connected, text: string) {
 const webhooksVerb = resource("webhook", [], clientOf);
 const webhookVerb = resource("webhook", ["WEBHOOK"], called);
 
-const shownName = ({ name, id }: WebhookRecord): string => (name === "" ? id : name);
-
 const secretLine = ({ secret }: WebhookSecret): string => `SEALIFT_WEBHOOK_SECRET=${secret}`;
-
-const stateOf = ({ state, last_error: error }: WebhookRecord): string =>
-  state === "disabled" ? "disabled" : error === null ? "works" : `fails: ${error}`;
 
 async function targetOf(connected: ReturnType<typeof hubConnection>, text: string): Promise<string> {
   const [{ targetCalled }, { targetText }] = await Promise.all([
@@ -71,7 +67,7 @@ const add = webhooksVerb("add", webhookAddition, {
       },
     });
     if (json) return done({ webhook });
-    note(`Added ${shownName(webhook)} (${webhook.id}). Try it: sealift webhook test ${shownName(webhook)}`);
+    note(`Added ${webhookName(webhook)} (${webhook.id}). Try it: sealift webhook test ${webhookName(webhook)}`);
     note("Its secret is shown this once:");
     print.line(secretLine(webhook));
     return 0;
@@ -86,14 +82,7 @@ const list = webhooksVerb("list", connection, {
     showList(shell, {
       event: "webhook",
       rows: client.listWebhooks(),
-      columns: {
-        WEBHOOK: shownName,
-        TO: ({ origin }) => origin,
-        STATE: stateOf,
-        WAITING: ({ pending }) => String(pending),
-        DEAD: ({ dead, dropped }) => String(dead + dropped),
-        LAST: ({ last_delivered_at: at }) => (at === null ? "never" : timeText(at)),
-      },
+      columns: columnsOf(WEBHOOK_FACTS),
       none: "No webhook yet.",
     }),
 });
@@ -106,14 +95,7 @@ const deliveries = webhookVerb("deliveries", connection, {
     showList(shell, {
       event: "delivery",
       rows: client.listDeliveries({ params }),
-      columns: {
-        MESSAGE: ({ id }) => id,
-        EVENT: ({ type }) => type,
-        STATE: ({ state }) => state,
-        ATTEMPTS: ({ attempts }) => String(attempts),
-        NEXT: ({ next_attempt_at: at }) => (at === null ? "never" : timeText(at)),
-        ERROR: ({ last_error: error }) => error ?? "",
-      },
+      columns: columnsOf(DELIVERY_FACTS),
       none: "No message waits, and none is dead.",
     }),
 });
@@ -125,9 +107,9 @@ const test = webhookVerb("test", connection, {
     const { delivered, error } = await client.testWebhook({ params });
     if (!delivered) {
       const { deploymentError } = await import("../../lib/contract/errors.ts");
-      throw deploymentError("webhook_failed", `No message reaches ${shownName(webhook)}: ${error}.`);
+      throw deploymentError("webhook_failed", `No message reaches ${webhookName(webhook)}: ${error}.`);
     }
-    note(`A message has reached ${shownName(webhook)}.`);
+    note(`A message has reached ${webhookName(webhook)}.`);
     return done({ id: webhook.id, delivered });
   },
 });
@@ -141,7 +123,9 @@ const redeliver = webhookVerb("redeliver", webhookRedelivery, {
   ],
   async run({ client, webhook, params }, { options, note, done }) {
     const { redelivered } = await client.redeliver({ params, body: { delivery: options.delivery } });
-    note(`${counted(redelivered, "message")} ${redelivered === 1 ? "is" : "are"} on the way to ${shownName(webhook)}.`);
+    note(
+      `${counted(redelivered, "message")} ${redelivered === 1 ? "is" : "are"} on the way to ${webhookName(webhook)}.`,
+    );
     return done({ id: webhook.id, redelivered });
   },
 });
@@ -154,7 +138,7 @@ const rotate = webhookVerb("rotate", webhookRotation, {
     const graceSeconds = Math.ceil(options.graceMs / 1000);
     const rotated = await client.rotateWebhook({ params, body: { grace_seconds: graceSeconds } });
     if (json) return done({ webhook: rotated });
-    note(`${shownName(webhook)} has a new secret. It is shown this once:`);
+    note(`${webhookName(webhook)} has a new secret. It is shown this once:`);
     print.line(secretLine(rotated));
     return 0;
   },
@@ -166,7 +150,7 @@ const enable = webhookVerb("enable", connection, {
   examples: [["It works again", "$0 webhook enable ops"]],
   async run({ client, webhook, params }, { note, done }, [text]) {
     const enabled = await client.enableWebhook({ params });
-    note(`${shownName(webhook)} hears of events again. Send what it missed: sealift webhook redeliver ${text}`);
+    note(`${webhookName(webhook)} hears of events again. Send what it missed: sealift webhook redeliver ${text}`);
     return done({ webhook: enabled });
   },
 });
@@ -177,7 +161,9 @@ const remove = webhookVerb("remove", webhookRemoval, {
   async run({ client, webhook, params }, { options: { dryRun }, note, done }) {
     if (!dryRun) await client.removeWebhook({ params });
     const messages = webhook.pending + webhook.dead;
-    note(`${dryRun ? "would remove" : "Removed"} ${shownName(webhook)}, and ${counted(messages, "message")} with it.`);
+    note(
+      `${dryRun ? "would remove" : "Removed"} ${webhookName(webhook)}, and ${counted(messages, "message")} with it.`,
+    );
     return done({ id: webhook.id, messages, dry_run: dryRun });
   },
 });

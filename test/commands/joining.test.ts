@@ -78,7 +78,7 @@ t.test("a host joins with the line of an invite, and has all that its watch need
     "    signer_public_key: signer.pub",
   ])
     t.match(watch, `${line}\n`);
-  t.match(await run("host list Harbour"), { stdout: /pier-7 +joined .*never .* from 127\.0\.0\.1/ });
+  t.match(await run("host list Harbour"), { stdout: /pier-7 +joined .*never .* +127\.0\.0\.1/ });
   const again = await joinAs("pier-7", file, " --supervisor runtime --runtime-url http://127.0.0.1:9000");
   t.match(again, { code: 0, stderr: /has joined/ });
   t.strictSame((await keysOf(hub)).filter(Boolean), ["pier-7"], "the same command once more makes no second key");

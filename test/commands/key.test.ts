@@ -42,7 +42,7 @@ t.test("a key that speaks for one host is made for that host, listed with it, an
   const soon = await run("key create --name soon --scope read --expires 30m");
   const end = String.raw`\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ`;
   t.match(soon, { code: 0, stderr: new RegExp(`It ends on ${end};`) });
-  t.match((await run("key list")).stdout, new RegExp(`soon .*until ${end} `));
+  t.match((await run("key list")).stdout, new RegExp(`^soon .* live .* any +${end} +never +read `, "m"));
   t.match(await run("key create --name p8 --host pier-8 --scope publish"), {
     code: 1,
     stderr: /a key that speaks for a host may deploy, report and read, not publish/,

@@ -1,8 +1,22 @@
+import { factsIn, type ListFacts } from "../../../lib/contract/facts/list-facts.ts";
 import { localTime } from "../../../lib/support/local-time.ts";
 import type { Surroundings } from "./deployment.ts";
 
 /** Columns of a table: the title of each, and its text for one row. */
 export type ListColumns<T> = Readonly<Record<string, (row: T) => string>>;
+
+/** Returns the columns of a table from the facts of its rows. */
+export const columnsOf = <T>(facts: ListFacts<T>): ListColumns<T> =>
+  Object.fromEntries(
+    factsIn(facts, "command").map(([, fact]) => [
+      fact.title.toUpperCase(),
+      (row: T) => {
+        if ("text" in fact) return fact.text(row);
+        const at = fact.at(row) ?? null;
+        return at === null ? fact.none : timeText(at);
+      },
+    ]),
+  );
 
 interface Listing<T> {
   /** Event that reports one row to a program. */

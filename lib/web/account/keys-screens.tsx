@@ -1,22 +1,18 @@
 import * as routes from "../../contract/keys/routes.ts";
+import { keyFacts } from "../../contract/keys/shown.ts";
 import { listProjects } from "../../contract/projects/routes.ts";
 import { SCOPES } from "../../contract/scopes.ts";
-import {
-  type ApiKeyRecord,
-  DEFAULT_KEY_DAYS,
-  DEFAULT_SCOPES,
-  type ProjectRecord,
-  type Scope,
-} from "../../contract/surfaces/keys.ts";
+import { DEFAULT_KEY_DAYS, DEFAULT_SCOPES, type ProjectRecord, type Scope } from "../../contract/surfaces/keys.ts";
 import { mayEnd } from "../../hub/access/key-rights.ts";
 import { unprocessable } from "../../hub/base/errors.ts";
 import { isAdministrator, may, type Principal, requireScope } from "../../hub/base/principal.ts";
 import { act } from "../page/act.ts";
 import { callTo } from "../page/api.ts";
 import { field, queryOf, requirePrincipal, type Screen } from "../page/context.ts";
+import { factRows } from "../page/fact-rows.tsx";
 import { Check, Field, Opened, Remove, Select } from "../page/forms.tsx";
 import { ListPage } from "../page/list-page.tsx";
-import { Badge, Empty, Go, Time, type Tone } from "../page/parts.tsx";
+import { Badge, Empty, Go } from "../page/parts.tsx";
 import { SecretsPage } from "../page/secrets-page.tsx";
 import { pagePaths, withQuery } from "../page/view.ts";
 
@@ -50,34 +46,36 @@ export const keys: Screen = async ({ api, hub }, request) => {
   const state = queryOf(request, "state") === "ended" ? "ended" : "live";
   const { items, ...page } = await api.page(request, callTo(routes.listKeys, { query: { limit: "50", state } }));
   const projects = (await api.ask(request, callTo(listProjects, { query: { limit: "200" } })))?.items ?? [];
+  const nameOf = (project: string): string | undefined => projects.find(({ id }) => id === project)?.name;
+  const facts = keyFacts(nameOf, hub.clock());
   return (
     <ListPage
       title="Keys"
       above={<CreateForm {...{ principal, projects }} />}
-      columns={["Key", "State", "May", "For", "Created", "Expires", "Last used", ["", "acts"]]}
-      rows={items.map((key) => {
-        const [text, tone] = stateOf(key, hub.clock());
-        return [
-          key.id,
-          <>
-            {key.name} {key.id === principal.keyId && <Badge tone="busy">this session</Badge>}
-            <p className="slug">
-              <code>{key.prefix}…</code> {key.owner} {key.host && `only as ${key.host}`}
-            </p>
-          </>,
-          <Badge tone={tone}>{text}</Badge>,
-          key.scopes.join(", "),
-          projects.find(({ id }) => id === key.project_id)?.name ??
-            (key.project_id === null ? "all" : <code title={key.project_id}>{key.project_id}</code>),
-          <Time at={key.created_at} />,
-          <Time at={key.expires_at} none="never" />,
-          <Time at={key.last_used_at} none="never" />,
-          text === "live" && mayEnd(principal, key) && (
+      {...factRows(facts, items, {
+        keyOf: ({ id }) => id,
+        formed: {
+          name: (key) => (
+            <>
+              {key.name} {key.id === principal.keyId && <Badge tone="busy">this session</Badge>}
+              <p className="slug">
+                <code>{key.prefix}…</code> {key.owner} {key.host && `only as ${key.host}`}
+              </p>
+            </>
+          ),
+          state: (key) => (
+            <Badge tone={facts.state.text(key) === "live" ? "good" : "calm"}>{facts.state.text(key)}</Badge>
+          ),
+          project_id: ({ project_id: id }) =>
+            id !== null && nameOf(id) === undefined ? <code title={id}>{id}</code> : undefined,
+        },
+        acts: (key) =>
+          facts.state.text(key) === "live" &&
+          mayEnd(principal, key) && (
             <Remove at={`${pagePaths.keys()}/${encodeURIComponent(key.id)}`} verb="Revoke" thing={key.name}>
               Revoke the key {key.name}? Whatever uses it stops working at once.
             </Remove>
           ),
-        ];
       })}
       empty={<Empty title="No keys." />}
       to={pagePaths.keys()}
@@ -94,12 +92,6 @@ export const keys: Screen = async ({ api, hub }, request) => {
     </ListPage>
   );
 };
-
-function stateOf({ revoked_at: revoked, expires_at: expires }: ApiKeyRecord, now: number): [string, Tone] {
-  if (revoked !== null) return ["revoked", "calm"];
-  if (expires === null) return ["live", "good"];
-  return Date.parse(expires) <= now ? ["expired", "calm"] : ["live", "good"];
-}
 
 /** @param projects to which a new key may be bound */
 const CreateForm = ({ principal, projects }: { principal: Principal; projects: readonly ProjectRecord[] }) => (

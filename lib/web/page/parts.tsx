@@ -126,7 +126,7 @@ export const Section = ({
 );
 
 /** Title of a column, and the class of its cells. The first column names the row; one without a title holds forms. */
-type Column = string | readonly [title: string, className: string];
+export type Column = string | readonly [title: string, className: string];
 
 /** Key of a row, and its cells. */
 export type Row = readonly [key: string | number, name: ReactNode, ...cells: ReactNode[]];

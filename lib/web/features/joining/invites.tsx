@@ -3,17 +3,19 @@ import { Fragment } from "react";
 import { currentSigners } from "../../../client/project-signers.ts";
 import type { InviteRecord } from "../../../contract/joining/records.ts";
 import * as routes from "../../../contract/joining/routes.ts";
+import { INVITE_FACTS } from "../../../contract/joining/shown.ts";
 import { joinLine } from "../../../contract/joining/token.ts";
-import { labelsIn, labelsText } from "../../../contract/labels.ts";
+import { labelsIn } from "../../../contract/labels.ts";
 import { listSigners } from "../../../contract/signers/routes.ts";
 import { listVersions } from "../../../contract/versions/routes.ts";
 import { unprocessable } from "../../../hub/base/errors.ts";
 import { act } from "../../page/act.ts";
 import { callTo } from "../../page/api.ts";
 import { field, type PageContext, param } from "../../page/context.ts";
+import { factRows } from "../../page/fact-rows.tsx";
 import { Check, Field, Opened, Remove, Select } from "../../page/forms.tsx";
 import { targetScreen } from "../../page/named-target.ts";
-import { Badge, Command, Go, type Row, Time, type Tone, withNotes } from "../../page/parts.tsx";
+import { Badge, Command, Go, Time, type Tone, withNotes } from "../../page/parts.tsx";
 import { SecretsPage } from "../../page/secrets-page.tsx";
 import { KeyName } from "../../page/version-marks.tsx";
 import { hostsPath } from "./paths.ts";
@@ -32,29 +34,26 @@ const LIVES = [
   ["168", "a week"],
 ] as const;
 
-export const inviteRow = (
-  here: string,
-  { id, state, used, uses, ...invite }: InviteRecord,
-  mayManage: boolean,
-): Row => [
-  id,
-  withNotes(<code>{id}</code>, `by ${invite.created_by}`),
-  <Badge tone={INVITE_TONES[state]}>{state}</Badge>,
-  `${used} of ${uses}`,
-  <Time at={invite.expires_at} />,
-  invite.approve ? "needed" : "",
-  labelsText(invite.labels),
-  mayManage && state !== "revoked" && (
-    <Remove
-      at={`${here}/invites/${encodeURIComponent(id)}`}
-      verb="Revoke"
-      // The whole id is wider than a phone.
-      thing={`invite ${id.slice(-6)}`}
-    >
-      Revoke this invite? Nobody joins with it any more, and hosts that wait with it are refused.
-    </Remove>
-  ),
-];
+export const inviteRows = (here: string, invites: readonly InviteRecord[], mayManage: boolean) =>
+  factRows(INVITE_FACTS, invites, {
+    keyOf: ({ id }) => id,
+    formed: {
+      id: ({ id, created_by: by }) => withNotes(<code>{id}</code>, `by ${by}`),
+      state: ({ state }) => <Badge tone={INVITE_TONES[state]}>{state}</Badge>,
+    },
+    acts: ({ id, state }) =>
+      mayManage &&
+      state !== "revoked" && (
+        <Remove
+          at={`${here}/invites/${encodeURIComponent(id)}`}
+          verb="Revoke"
+          // The whole id is wider than a phone.
+          thing={`invite ${id.slice(-6)}`}
+        >
+          Revoke this invite? Nobody joins with it any more, and hosts that wait with it are refused.
+        </Remove>
+      ),
+  });
 
 export const InviteForm = ({ to, signers }: { to: string; signers: string[] }) => (
   <Opened className="panel" title="Invite hosts" to={to}>

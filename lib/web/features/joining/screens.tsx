@@ -1,24 +1,25 @@
 import type { FastifyRequest } from "fastify";
 import type { JoinedHost } from "../../../contract/joining/records.ts";
 import * as routes from "../../../contract/joining/routes.ts";
-import { labelsText } from "../../../contract/labels.ts";
+import { JOINED_FACTS } from "../../../contract/joining/shown.ts";
 import { may } from "../../../hub/base/principal.ts";
 import { act } from "../../page/act.ts";
 import { callTo } from "../../page/api.ts";
 import { field, param, requirePrincipal } from "../../page/context.ts";
+import { factRows } from "../../page/fact-rows.tsx";
 import { Ask, Field, Opened, Remove } from "../../page/forms.tsx";
 import { targetScreen } from "../../page/named-target.ts";
-import { Badge, Empty, Go, Pager, type Row, Section, Table, Time, type Tone, withNotes } from "../../page/parts.tsx";
+import { Badge, Empty, Go, Pager, Section, Table, Time, type Tone, withNotes } from "../../page/parts.tsx";
 import { TargetLayout } from "../../page/target-layout.tsx";
 import { pagePaths } from "../../page/view.ts";
-import { InviteForm, inviteRow, signersOf } from "./invites.tsx";
+import { InviteForm, inviteRows, signersOf } from "./invites.tsx";
 import { hostsPath } from "./paths.ts";
 
-const HOST_STATES: Record<JoinedHost["state"], [text: string, tone: Tone]> = {
-  pending: ["waits for approval", "warn"],
-  approved: ["approved", "busy"],
-  joined: ["joined", "good"],
-  ended: ["its key has ended", "bad"],
+const HOST_TONES: Record<JoinedHost["state"], Tone> = {
+  pending: "warn",
+  approved: "busy",
+  joined: "good",
+  ended: "bad",
 };
 
 /** Name of the invites' cursor in the address; the hosts have another one. */
@@ -40,13 +41,7 @@ export const joinedHosts = targetScreen(async (context, request, { id, name }) =
   const signers = mayManage ? await signersOf(context, request, id) : [];
   const here = hostsPath(id);
   const joined = items.filter(({ state }) => state !== "pending");
-  const table = (label: string, hosts: JoinedHost[]) => (
-    <Table
-      label={label}
-      columns={["Host", "State", ["Version", "num"], "Last heard", "Labels", "Joined", ["", "acts"]]}
-      rows={hosts.map((host) => hostRow(id, host, mayManage))}
-    />
-  );
+  const table = (label: string, hosts: JoinedHost[]) => <Table label={label} {...hostRows(id, hosts, mayManage)} />;
   return (
     <TargetLayout kind="project" slug={id} name={name} isControlled at="Hosts">
       {mayManage && <InviteForm to={`${here}/invites`} signers={signers} />}
@@ -75,11 +70,7 @@ export const joinedHosts = targetScreen(async (context, request, { id, name }) =
       <Pager to={here} query={{ [INVITES_CURSOR]: invites.cursor }} at={cursor} next={next} />
       {invites.items.length > 0 && (
         <Section id="invites" title="Invites">
-          <Table
-            label="Invites"
-            columns={["Invite", "State", ["Hosts", "num"], "Until", "Approval", "Labels", ["", "acts"]]}
-            rows={invites.items.map((invite) => inviteRow(here, invite, mayManage))}
-          />
+          <Table label="Invites" {...inviteRows(here, invites.items, mayManage)} />
           <Pager to={here} query={{ cursor }} at={invites.cursor} next={invites.next} name={INVITES_CURSOR} />
         </Section>
       )}
@@ -94,52 +85,56 @@ export const joinedHosts = targetScreen(async (context, request, { id, name }) =
 const inviteCommand = (project: string, signers: readonly string[]): string =>
   `sealift host invite --project ${project}${signers.length === 0 ? " --signer-public-key signer.pub" : ""} > join.token`;
 
-function hostRow(project: string, host: JoinedHost, mayManage: boolean): Row {
-  const { host_id: id, state, heard_at: heard, address, clones } = host;
-  const [text, tone] = HOST_STATES[state];
-  const at = `${hostsPath(project)}/${encodeURIComponent(id)}`;
-  return [
-    id,
-    heard === null ? id : <Go to={pagePaths.host("project", project, id)}>{id}</Go>,
+const hostRows = (project: string, hosts: readonly JoinedHost[], mayManage: boolean) =>
+  factRows(JOINED_FACTS, hosts, {
+    keyOf: ({ host_id: id }) => id,
+    formed: {
+      host_id: ({ host_id: id, heard_at: heard }) =>
+        heard === null ? id : <Go to={pagePaths.host("project", project, id)}>{id}</Go>,
+      state: (host) => (
+        <>
+          <Badge tone={HOST_TONES[host.state]}>{JOINED_FACTS.state.text(host)}</Badge>
+          {host.clones.length > 0 && <Clones of={host.clones} />}
+        </>
+      ),
+      created_at: ({ created_at: joined, address, invite_id: invite }) =>
+        withNotes(<Time at={joined} />, `${address === "" ? "" : `from ${address} `}${invite ?? "key made by hand"}`),
+    },
+    acts: (host) => mayManage && <HostForms project={project} host={host} />,
+  });
+
+/** Machines that speak for one host. */
+const Clones = ({ of }: { of: JoinedHost["clones"] }) =>
+  withNotes(
     <>
-      <Badge tone={tone}>{text}</Badge>
-      {clones.length > 0 &&
-        withNotes(
-          <>
-            {" "}
-            <Badge tone="bad">{`${clones.length} machines`}</Badge>
-          </>,
-          ...clones.map(({ address: from, heard_at: spoke }) => (
-            <>
-              {from} <Time at={spoke} />
-            </>
-          )),
-        )}
+      {" "}
+      <Badge tone="bad">{`${of.length} machines`}</Badge>
     </>,
-    host.version,
-    <Time at={heard} none="never" />,
-    labelsText(host.labels),
-    withNotes(
-      <Time at={host.created_at} />,
-      `${address === "" ? "" : `from ${address} `}${host.invite_id ?? "key made by hand"}`,
-    ),
-    mayManage && (
+    ...of.map(({ address, heard_at: heard }) => (
       <>
-        {state === "pending" && (
-          <Ask at={at} verb="Approve" thing={id}>
-            Let {id} in? It gets a key that speaks for it, and deploys what the project publishes.
-          </Ask>
-        )}
-        <Opened title="Rename" to={`${at}/rename`}>
-          <Field label={`New name of ${id}`} name="host_id" required maxLength={128} />
-          <button>Rename {id}</button>
-        </Opened>
-        <Remove at={at} verb="Remove" thing={id}>
-          Remove {id}? Its keys end at once, and it leaves the fleet. What it runs goes on running.
-        </Remove>
+        {address} <Time at={heard} />
       </>
-    ),
-  ];
+    )),
+  );
+
+function HostForms({ project, host: { host_id: id, state } }: { project: string; host: JoinedHost }) {
+  const at = `${hostsPath(project)}/${encodeURIComponent(id)}`;
+  return (
+    <>
+      {state === "pending" && (
+        <Ask at={at} verb="Approve" thing={id}>
+          Let {id} in? It gets a key that speaks for it, and deploys what the project publishes.
+        </Ask>
+      )}
+      <Opened title="Rename" to={`${at}/rename`}>
+        <Field label={`New name of ${id}`} name="host_id" required maxLength={128} />
+        <button>Rename {id}</button>
+      </Opened>
+      <Remove at={at} verb="Remove" thing={id}>
+        Remove {id}? Its keys end at once, and it leaves the fleet. What it runs goes on running.
+      </Remove>
+    </>
+  );
 }
 
 const to = (request: FastifyRequest): string => hostsPath(param(request, "slug"));

@@ -1,13 +1,15 @@
 import { GITHUB_ISSUER, GITLAB_ISSUER } from "../../../contract/publishers/claims.ts";
 import type { PublisherRecord } from "../../../contract/publishers/publishers.ts";
 import * as routes from "../../../contract/publishers/routes.ts";
+import { claimTexts, PUBLISHER_FACTS, publisherTarget } from "../../../contract/publishers/shown.ts";
 import { unprocessable } from "../../../hub/base/errors.ts";
 import { act } from "../../page/act.ts";
 import { callTo } from "../../page/api.ts";
 import { field, type Screen } from "../../page/context.ts";
+import { factRows } from "../../page/fact-rows.tsx";
 import { Check, Field, Opened, Remove, TextArea } from "../../page/forms.tsx";
 import { ListPage } from "../../page/list-page.tsx";
-import { Badge, Empty, Go, type Row, Time, withNotes } from "../../page/parts.tsx";
+import { Badge, Empty, Go, withNotes } from "../../page/parts.tsx";
 import { pagePaths } from "../../page/view.ts";
 import { publisherPath, publishersPath } from "./paths.ts";
 
@@ -21,8 +23,7 @@ export const publishers: Screen = async ({ api, hub }, request) => {
     <ListPage
       title="Publishers"
       above={<TrustForm hubUrl={hub.publicUrl()} />}
-      columns={["Name", "Target", ["Claims", "why"], "Last run", ["", "acts"]]}
-      rows={items.map(rowOf)}
+      {...rowsOf(items)}
       empty={
         <Empty title="No publishers yet." command={COMMAND} isPattern>
           Every publication needs a stored key. Trust a workflow here, or with:
@@ -75,21 +76,27 @@ const TrustForm = ({ hubUrl }: { hubUrl: string }) => (
   </>
 );
 
-const rowOf = ({ id, name, target, creates, ...publisher }: PublisherRecord): Row => [
-  id,
-  withNotes(name, publisher.issuer, `for ${publisher.audience}`),
-  <>
-    {withNotes("", target ?? `${creates!.kind}:${creates!.slug}`)}
-    {target === null && <Badge tone="busy">pending</Badge>}
-    {publisher.scope === "stage" && <Badge tone="calm">stages</Badge>}
-    {creates?.kind === "project" && <p>{creates.name}</p>}
-  </>,
-  withNotes("", ...Object.entries(publisher.claims).map(([claim, value]) => `${claim}=${value}`)),
-  <Time at={publisher.last_used_at} none="never" />,
-  <Remove at={publisherPath(id)} verb="Remove" thing={name}>
-    Trust {name} no longer? The keys of its runs end, too.
-  </Remove>,
-];
+const rowsOf = (publishers: readonly PublisherRecord[]) =>
+  factRows(PUBLISHER_FACTS, publishers, {
+    keyOf: ({ id }) => id,
+    formed: {
+      name: ({ name, issuer, audience }) => withNotes(name, issuer, `for ${audience}`),
+      target: (publisher) => (
+        <>
+          {withNotes("", publisherTarget(publisher))}
+          {publisher.target === null && <Badge tone="busy">pending</Badge>}
+          {publisher.scope === "stage" && <Badge tone="calm">stages</Badge>}
+          {publisher.creates?.kind === "project" && <p>{publisher.creates.name}</p>}
+        </>
+      ),
+      claims: (publisher) => withNotes("", ...claimTexts(publisher)),
+    },
+    acts: ({ id, name }) => (
+      <Remove at={publisherPath(id)} verb="Remove" thing={name}>
+        Trust {name} no longer? The keys of its runs end, too.
+      </Remove>
+    ),
+  });
 
 /** Reads `NAME=VALUE` of each line. @throws HubError 422 */
 function claimsOf(text: string): Record<string, string> {

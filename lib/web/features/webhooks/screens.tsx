@@ -2,14 +2,16 @@ import type { FastifyRequest } from "fastify";
 import type { DeliveryRecord, WebhookRecord, WebhookSecret, WebhookTest } from "../../../contract/surfaces/webhooks.ts";
 import { WEBHOOK_EVENTS, WEBHOOK_FORMATS } from "../../../contract/webhook-events.ts";
 import * as routes from "../../../contract/webhooks/routes.ts";
+import { DELIVERY_FACTS, eventsText, WEBHOOK_FACTS, webhookName } from "../../../contract/webhooks/shown.ts";
 import { notFound } from "../../../hub/base/errors.ts";
 import { act } from "../../page/act.ts";
 import { callTo } from "../../page/api.ts";
 import { field, type PageContext, param, type Screen } from "../../page/context.ts";
+import { factRows } from "../../page/fact-rows.tsx";
 import { ActionButton, Ask, Check, Field, Opened, Remove, Select } from "../../page/forms.tsx";
 import { Layout } from "../../page/layout.tsx";
 import { ListPage } from "../../page/list-page.tsx";
-import { Badge, Empty, FactList, Go, Pager, type Row, Table, Time, withNotes } from "../../page/parts.tsx";
+import { Badge, Empty, FactList, Go, Pager, Table, Time, withNotes } from "../../page/parts.tsx";
 import { SecretsPage } from "../../page/secrets-page.tsx";
 import { webhookPath, webhooksPath } from "./paths.ts";
 
@@ -22,17 +24,13 @@ export const webhooks: Screen = async (context, request) => (
   <ListPage
     title="Webhooks"
     above={<AddForm />}
-    columns={["Name", "State", "Hears of", "Target", ["Waiting", "num"], ["Dead", "num"], "Last delivered"]}
-    rows={(await listed(context, request)).map((webhook) => [
-      webhook.id,
-      withNotes(<Go to={webhookPath(webhook.id)}>{titleOf(webhook)}</Go>, webhook.origin),
-      <State webhook={webhook} />,
-      eventsOf(webhook),
-      webhook.target ?? "all",
-      webhook.pending,
-      webhook.dead,
-      <Time at={webhook.last_delivered_at} none="never" />,
-    ])}
+    {...factRows(WEBHOOK_FACTS, await listed(context, request), {
+      keyOf: ({ id }) => id,
+      formed: {
+        name: (webhook) => withNotes(<Go to={webhookPath(webhook.id)}>{webhookName(webhook)}</Go>, webhook.origin),
+        state: (webhook) => <State webhook={webhook} />,
+      },
+    })}
     empty={
       <Empty title="No webhooks yet." command="sealift webhook add --name ops --webhook-url-file receiver.url">
         The hub tells them of versions, rollouts and failing hosts. Add one here, or with:
@@ -41,9 +39,6 @@ export const webhooks: Screen = async (context, request) => (
     to={webhooksPath}
   />
 );
-
-const titleOf = ({ name, id }: WebhookRecord): string => (name === "" ? id : name);
-const eventsOf = ({ events }: WebhookRecord): string => (events.length === 0 ? "all events" : events.join(", "));
 
 function State({ webhook: { state, failing_since: failing } }: { webhook: WebhookRecord }) {
   if (state === "disabled") return <Badge tone="bad">disabled</Badge>;
@@ -88,8 +83,8 @@ export const addWebhook: Screen = async ({ api }, request) => {
 /** Shows the secret of a new or rotated webhook, this only time. */
 const secretOf = (webhook: WebhookSecret) => (
   <SecretsPage
-    title={`Secret of ${titleOf(webhook)}`}
-    of={titleOf(webhook)}
+    title={`Secret of ${webhookName(webhook)}`}
+    of={webhookName(webhook)}
     notice="Copy the secret now. The hub does not show it again."
     secrets={{ Secret: webhook.secret }}
   >
@@ -112,7 +107,7 @@ async function shown(context: PageContext, request: FastifyRequest, tested?: Web
   const asked = callTo(routes.listDeliveries, { params: { webhook: id }, query: { limit: "50" } });
   const { items, next, cursor } = await context.api.page(request, asked);
   const here = webhookPath(id);
-  const title = titleOf(webhook);
+  const title = webhookName(webhook);
   return (
     <Layout title={title}>
       <div className="title-row">
@@ -128,7 +123,7 @@ async function shown(context: PageContext, request: FastifyRequest, tested?: Web
         of={{
           Receiver: webhook.origin,
           Format: webhook.format,
-          "Hears of": eventsOf(webhook),
+          "Hears of": eventsText(webhook),
           Target: webhook.target ?? "all",
           Created: <Time at={webhook.created_at} />,
           "Last delivered": <Time at={webhook.last_delivered_at} none="never" />,
@@ -161,35 +156,34 @@ async function shown(context: PageContext, request: FastifyRequest, tested?: Web
       <Table
         label="Messages"
         empty={<Empty title="Nothing waits, and nothing is dead." />}
-        columns={["Event", "State", ["Attempts", "num"], ["Last error", "why"], "Next attempt", "Made", ["", "acts"]]}
-        rows={items.map((delivery) => deliveryRow(delivery, webhook))}
+        {...deliveryRows(items, webhook)}
       />
       <Pager to={here} at={cursor} next={next} />
     </Layout>
   );
 }
 
-function deliveryRow(delivery: DeliveryRecord, { id, state }: WebhookRecord): Row {
-  const isDead = delivery.state === "dead";
-  return [
-    delivery.id,
-    withNotes(delivery.type, delivery.id),
-    <Badge tone={isDead ? "bad" : "busy"}>{isDead ? "dead" : "waiting"}</Badge>,
-    delivery.attempts,
-    delivery.last_error,
-    <Time at={delivery.next_attempt_at} none="" />,
-    <Time at={delivery.created_at} />,
-    isDead && state === "enabled" && (
-      <ActionButton
-        to={`${webhookPath(id)}/redeliver`}
-        sends={{ delivery: delivery.id }}
-        title={`Send ${delivery.id} again`}
-      >
-        Send again
-      </ActionButton>
-    ),
-  ];
-}
+const deliveryRows = (deliveries: readonly DeliveryRecord[], { id, state }: WebhookRecord) =>
+  factRows(DELIVERY_FACTS, deliveries, {
+    keyOf: (delivery) => delivery.id,
+    formed: {
+      type: (delivery) => withNotes(delivery.type, delivery.id),
+      state: (delivery) => (
+        <Badge tone={delivery.state === "dead" ? "bad" : "busy"}>{DELIVERY_FACTS.state.text(delivery)}</Badge>
+      ),
+    },
+    acts: (delivery) =>
+      delivery.state === "dead" &&
+      state === "enabled" && (
+        <ActionButton
+          to={`${webhookPath(id)}/redeliver`}
+          sends={{ delivery: delivery.id }}
+          title={`Send ${delivery.id} again`}
+        >
+          Send again
+        </ActionButton>
+      ),
+  });
 
 export const webhook: Screen = (context, request) => shown(context, request);
 
