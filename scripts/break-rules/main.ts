@@ -1,11 +1,11 @@
 /**
- * `npm run break-rules`: takes rules out of the sources, one after the other, and tells which tests notice. A rule is an
- * `if` that only refuses or leaves, or one condition among several; a seed draws them from every room by turns, or from
+ * `npm run break-rules`: takes rules out of the sources, one after the other, and tells which tests notice. A rule is
+ * an `if` that only refuses or leaves, or one condition of several; a seed draws them from every room by turns, or from
  * `--rooms`, expressions of paths that each name one. For each, the tests that reach its file run in the order of
  * `npm run check`, until one fails. The table says whether one of those that `check` runs noticed (with its place), one
- * of the core (`npm test`), or only one of `npm run test:all`. Tests of built programs are left out. `--until check` or
- * `core` stops there, since a rule that nobody notices runs every test. Ends with 1 if more than `--unseen` rules can
- * go unnoticed by those that were to notice.
+ * of the core (`npm test`), or only one of `npm run test:all`. Tests of built programs are left out. With
+ * `--until check` or `core` no others run, since a rule that nobody notices runs every test. Ends with 1 if more than
+ * `--unseen` rules go unnoticed by check and core, or by check alone where no others run.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -111,7 +111,7 @@ await queue.addAll(
   drawn(Number(values.rules), new Random(Number(values.seed))).map((guard, index) => async () => {
     const { by, what } = await noticed(guard, `${process.pid}-${index}`);
     counts[by]++;
-    console.log(`| ${guard.file}:${guard.line} | ${guard.rule.slice(0, 80)} | ${by} | ${what} |`);
+    console.log(`| ${guard.file}:${guard.line} | ${guard.rule.slice(0, 80)} | ${by} | ${what.slice(0, 160)} |`);
   }),
 );
 console.log(JSON.stringify(counts));
