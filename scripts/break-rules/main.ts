@@ -30,7 +30,9 @@ const { values } = scriptArguments(import.meta.filename, {
 });
 /** Files of tests that `npm run check` runs. */
 const CHECKED = 30;
-const GROUP_LIMIT_MS = 240_000;
+/** Seconds for a file, as in `npm run check`. */
+const SEALIFT_FILE_LIMIT = "240";
+const GROUP_LIMIT_MS = 900_000;
 
 /** Draws rules from every room by turns. */
 function drawn(count: number, random: Random): Guard[] {
@@ -59,7 +61,13 @@ async function failureOf(guard: Guard | undefined, id: string, files: readonly s
   ];
   const hooks = modules.map((hook) => `--import=${hook}`);
   const args = ["--disable-warning=ExperimentalWarning", "--require=./test/support/unrecorded.ts", ...hooks, group];
-  const env = { ...process.env, SEALIFT_PUT_IN: JSON.stringify(guard), TAP_CHILD_ID: "rule", TAP_BAIL: "1" };
+  const env = {
+    ...process.env,
+    SEALIFT_PUT_IN: JSON.stringify(guard),
+    SEALIFT_FILE_LIMIT,
+    TAP_CHILD_ID: "rule",
+    TAP_BAIL: "1",
+  };
   const child = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "ignore"], timeout: GROUP_LIMIT_MS });
   let report = "";
   let file = "";
