@@ -9,14 +9,16 @@ const SHOWN_HOSTS = 5;
 
 /** Finds the versions that contain a component. @throws UsageError `usage` */
 async function found(options: Connected, query: string) {
-  const [{ componentQuery }, { findComponents }, { usageError }] = await Promise.all([
+  const [{ componentQuery }, { ask }, { findComponents }, { usageError }] = await Promise.all([
     import("../../lib/contract/components/query.ts"),
-    import("../../lib/client/components.ts"),
+    import("../../lib/client/ask.ts"),
+    import("../../lib/contract/components/routes.ts"),
     import("../../lib/contract/errors.ts"),
   ]);
   if (componentQuery(query) === undefined)
     throw usageError("usage", `COMPONENT is NAME, NAME@RANGE or a package URL, not ${JSON.stringify(query)}.`);
-  return findComponents(hubConnection(options, DEPLOY_TIMEOUT_MS), query);
+  const hub = hubConnection(options, DEPLOY_TIMEOUT_MS);
+  return ask(findComponents, { query: { q: query } }, { operation: "fleet", hub });
 }
 
 const ofComponent = resource("fleet", ["COMPONENT"], found);

@@ -25,7 +25,8 @@ export class FleetLabel extends withOptions(fleetLabel) {
     if (reset === this.labels.length > 0) throw usageError("usage", "Give labels such as env=prod, or --reset.");
     const labels = reset ? null : labelsOf(this.labels);
     const { client, idOf } = await managed(this.options);
-    await client.labelHost(await idOf(this.target), this.host, labels);
+    const params = { id: await idOf(this.target), host_id: this.host };
+    await client.labelHost({ params, body: { labels } });
     this.note(reset ? `${this.host} has its own labels again.` : `${this.host} has ${this.labels.join(", ")}.`);
     return this.done({ target: this.target, host_id: this.host, labels });
   }

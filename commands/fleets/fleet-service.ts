@@ -16,7 +16,7 @@ export const fleetOutOfService = ofHost("out", fleetOut, {
   `,
   examples: [["While its disk is replaced", '$0 fleet out Harbour web-1 --reason "new disk"']],
   async run({ client, id }, { options: { reason }, note, done }, [target, host]) {
-    await client.serveHost(id, host, reason);
+    await client.serveHost({ params: { id, host_id: host }, body: { out_of_service: reason } });
     note(`${host} is out of service: ${reason}`);
     return done({ target, host_id: host, out_of_service: reason });
   },
@@ -26,7 +26,7 @@ export const fleetBack = ofHost("back", connection, {
   description: "Take a host back into service after `fleet out`",
   examples: [["It has its new disk", "$0 fleet back Harbour web-1"]],
   async run({ client, id }, { note, done }, [target, host]) {
-    await client.serveHost(id, host, null);
+    await client.serveHost({ params: { id, host_id: host }, body: { out_of_service: null } });
     note(`${host} is in service.`);
     return done({ target, host_id: host, out_of_service: null });
   },

@@ -22,14 +22,14 @@ export class AuditList extends withOptions(auditList) {
   });
 
   override async run(): Promise<number> {
-    const { DevkeysClient } = await import("../../lib/client/devkeys-client.ts");
+    const [{ askPages }, { listAudit }] = await Promise.all([
+      import("../../lib/client/ask.ts"),
+      import("../../lib/contract/audit/routes.ts"),
+    ]);
     const { from, until, action, actor } = this.options;
-    const entries = new DevkeysClient(hubConnection(this.options, DEPLOY_TIMEOUT_MS)).listAudit({
-      ...(from !== undefined && { since: from.toISOString() }),
-      ...(until !== undefined && { until: until.toISOString() }),
-      ...(action !== undefined && { action }),
-      ...(actor !== undefined && { actor }),
-    });
+    const query = { since: from?.toISOString(), until: until?.toISOString(), action, actor };
+    const hub = hubConnection(this.options, DEPLOY_TIMEOUT_MS);
+    const entries = askPages(listAudit, { query }, { operation: "keys", hub });
     let count = 0;
     for await (const entry of entries) {
       // Entries are printed as they arrive: the widths of the columns are fixed.

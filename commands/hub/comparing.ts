@@ -64,7 +64,7 @@ export abstract class ComparingCommand extends withOptions(versionComparison) {
 
   async #latest(projectId: string): Promise<string> {
     const { client, idOf } = await managed(this.options);
-    for await (const { version, is_latest } of client.listVersions(await idOf(projectId)))
+    for await (const { version, is_latest } of client.listVersions({ params: { id: await idOf(projectId) } }))
       if (is_latest) return version;
     throw usageError("usage", `No version of ${projectId} is the latest: name the second one.`);
   }

@@ -26,7 +26,7 @@ export const GrantList = ofTarget("list", connection, {
   run: ({ client, kind, slug }, shell) =>
     showList(shell, {
       event: "grant",
-      rows: client.listGrants(kind, slug),
+      rows: client.listGrants[kind]({ params: { slug } }),
       columns: { OWNER: ({ owner }) => owner, SINCE: ({ created_at: at }) => timeText(at) },
       none: "Nobody but its owner.",
     }),
@@ -36,7 +36,7 @@ export const GrantAdd = ofOwner("add", connection, {
   description: "Let an owner's keys see a private plugin or service",
   examples: [["Let another team see it", "$0 grant add tide-table team-b"]],
   async run({ client, kind, slug, text }, { note, done }, [, owner]) {
-    const grant = await client.addGrant(kind, slug, owner);
+    const grant = await client.addGrant[kind]({ params: { slug }, body: { owner } });
     note(`${grant.owner} may see ${text}.`);
     return done({ kind, slug, grant });
   },
@@ -46,8 +46,10 @@ export const GrantRemove = ofOwner("remove", removal, {
   description: "Take a grant back",
   examples: [["Hide it again", "$0 grant remove tide-table team-b"]],
   async run({ client, kind, slug, text }, { options: { dryRun }, note, done }, [, owner]) {
-    if (!dryRun) await client.removeGrant(kind, slug, owner);
-    else if (!(await Array.fromAsync(client.listGrants(kind, slug))).some((grant) => grant.owner === owner)) {
+    if (!dryRun) await client.removeGrant[kind]({ params: { slug, owner } });
+    else if (
+      !(await Array.fromAsync(client.listGrants[kind]({ params: { slug } }))).some((grant) => grant.owner === owner)
+    ) {
       const { deploymentError } = await import("../../lib/contract/errors.ts");
       throw deploymentError("not_found", `${owner} has no grant of ${text}.`);
     }

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { DevkeysClient } from "../../lib/client/devkeys-client.ts";
+import type { KeyService } from "../../lib/client/key-service.ts";
 import { deploymentError, SealiftError, usageError } from "../../lib/contract/errors.ts";
 import type { ApiKeyRecord, CreatedKey } from "../../lib/contract/surfaces/keys.ts";
 import { keyCreation, keyListing, keyRotation, removal } from "../../lib/options/devkeys.ts";
@@ -47,7 +47,7 @@ export const KeysCreate = ofHub("create", keyCreation, {
     };
     // Opened first: a key that cannot be written down would be lost.
     await using file = out === undefined ? undefined : await openSecretFile(out, "host.env");
-    const key = await client.createKey(asked);
+    const key = await client.createKey({ body: asked });
     const lines = secretsOf(key);
     const created = `Created the key ${key.name} (${key.id}) with the scopes ${key.scopes.join(", ")}.${endText(key)}`;
     if (file !== undefined) {
@@ -83,7 +83,8 @@ export const KeyRotate = ofKey("rotate", keyRotation, {
   `,
   examples: [["Replace the key of CI within two days", "$0 key rotate ci --grace 2d"]],
   async run({ client, id }, { options, json, print, note, done }) {
-    const key = await client.rotateKey(id, Math.ceil(options.graceMs / 1000));
+    const graceSeconds = Math.ceil(options.graceMs / 1000);
+    const key = await client.rotateKey({ params: { id }, body: { grace_seconds: graceSeconds } });
     if (json) return done({ key, replaced: id });
     note(`Created the key ${key.name} (${key.id}) in the place of ${id}.${endText(key)} It is shown this once:`);
     for (const line of secretsOf(key)) print.line(line);
@@ -133,7 +134,9 @@ export const KeysList = ofHub("list", keyListing, {
   run: ({ client }, shell) =>
     showList(shell, {
       event: "key",
-      rows: client.listKeys(shell.options.all ? undefined : shell.options.ended ? "ended" : "live"),
+      rows: client.listKeys({
+        query: { state: shell.options.all ? undefined : shell.options.ended ? "ended" : "live" },
+      }),
       columns: async (keys) => {
         const names = await projectNames(client, keys);
         return {
@@ -158,7 +161,7 @@ function stateOf({ revoked_at, expires_at }: ApiKeyRecord): string {
 }
 
 /** Returns the names of the projects that keys are bound to, as far as the caller may list them. */
-async function projectNames(client: DevkeysClient, keys: readonly ApiKeyRecord[]): Promise<Map<string, string>> {
+async function projectNames(client: KeyService, keys: readonly ApiKeyRecord[]): Promise<Map<string, string>> {
   const names = new Map<string, string>();
   if (keys.every(({ project_id: id }) => id === null)) return names;
   try {
@@ -175,11 +178,11 @@ export const KeysRevoke = ofKey("revoke", removal, {
   examples: [["Revoke a key, by its id or its name", "$0 key revoke ci"]],
   async run({ client, id }, { options, note, done }) {
     if (!options.dryRun) {
-      await client.revokeKey(id);
+      await client.revokeKey({ params: { id } });
       note(`Revoked ${id}.`);
       return done({ id, dry_run: false });
     }
-    for await (const key of client.listKeys("live")) {
+    for await (const key of client.listKeys({ query: { state: "live" } })) {
       if (key.id !== id) continue;
       const { name, owner, last_used_at: lastUse } = key;
       note(`would revoke ${id} (${name}) of ${owner}, last used ${lastUse ?? "never"}`);

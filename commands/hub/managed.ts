@@ -1,5 +1,5 @@
-import type { DevkeysClient } from "../../lib/client/devkeys-client.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
+import type { KeyService } from "../../lib/client/key-service.ts";
 import type { ProjectRecord } from "../../lib/contract/surfaces/keys.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 import type { Connected } from "../shell/resource.ts";
@@ -7,7 +7,7 @@ import type { Connected } from "../shell/resource.ts";
 /** Key service of a hub, with lookups by what people call things there. */
 export interface Managed {
   hub: HubConnection;
-  client: DevkeysClient;
+  client: KeyService;
   /**
    * Returns the id of a project, plugin or service.
    *
@@ -22,12 +22,12 @@ export interface Managed {
 
 /** Returns the key service of the hub that a command's options name. */
 export async function managed(options: Parameters<typeof hubConnection>[0]): Promise<Managed> {
-  const [{ DevkeysClient }, { keyIdOf, projectCalled, projectIdOf }] = await Promise.all([
-    import("../../lib/client/devkeys-client.ts"),
+  const [{ keyService }, { keyIdOf, projectCalled, projectIdOf }] = await Promise.all([
+    import("../../lib/client/key-service.ts"),
     import("../../lib/client/lookup.ts"),
   ]);
   const hub = hubConnection(options, DEPLOY_TIMEOUT_MS);
-  const client = new DevkeysClient(hub);
+  const client = keyService(hub);
   return {
     ...{ hub, client },
     idOf: (text) => projectIdOf(client, text),

@@ -1,4 +1,4 @@
-import type { DevkeysClient } from "../../lib/client/devkeys-client.ts";
+import type { KeyService } from "../../lib/client/key-service.ts";
 import { SealiftError, usageError } from "../../lib/contract/errors.ts";
 import type { SignerRecord } from "../../lib/contract/surfaces/signers.ts";
 
@@ -18,7 +18,7 @@ const SHORT = /^([0-9a-f]{8,63})…?$/i;
  * @throws UsageError, also for a word that several keys have
  */
 export async function namedSigner(
-  client: Pick<DevkeysClient, "listVersions">,
+  client: Pick<KeyService, "listVersions">,
   { id, registered, text }: { id: string; registered: readonly SignerRecord[]; text: string },
 ): Promise<string> {
   const given = await keyFrom(text).catch((error: unknown) => error);
@@ -45,12 +45,12 @@ export async function namedSigner(
 
 /** Returns the keys that have signed versions of a target that stand, in hexadecimal. */
 export async function signersOfVersions(
-  client: Pick<DevkeysClient, "listVersions">,
+  client: Pick<KeyService, "listVersions">,
   id: string,
   onlyStanding = false,
 ): Promise<Set<string>> {
   const keys = new Set<string>();
-  for await (const { signer_public_key: signer, is_yanked: isYanked, state } of client.listVersions(id))
+  for await (const { signer_public_key: signer, is_yanked: isYanked, state } of client.listVersions({ params: { id } }))
     if (signer !== null && !(onlyStanding && (isYanked || state?.name === "staged")))
       keys.add(Buffer.from(signer, "base64").toString("hex"));
   return keys;

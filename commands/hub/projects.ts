@@ -1,4 +1,4 @@
-import type { DevkeysClient } from "../../lib/client/devkeys-client.ts";
+import type { KeyService } from "../../lib/client/key-service.ts";
 import { asSealiftError, usageError } from "../../lib/contract/errors.ts";
 import type { CreateProjectRequest, ProjectDeletion } from "../../lib/contract/surfaces/keys.ts";
 import { connection } from "../../lib/options/connection.ts";
@@ -45,19 +45,19 @@ export const ProjectsCreate = ofName("create", projectCreation, {
   },
 });
 
-const creation = async (client: DevkeysClient, wanted: CreateProjectRequest) => ({
-  project: await client.createProject(wanted),
+const creation = async (client: KeyService, wanted: CreateProjectRequest) => ({
+  project: await client.createProject({ body: wanted }),
   created: true,
 });
 
 /** Creates a project, or returns the existing one of the same kind, name and slug. */
-async function existingOr(client: DevkeysClient, wanted: CreateProjectRequest): ReturnType<typeof creation> {
+async function existingOr(client: KeyService, wanted: CreateProjectRequest): ReturnType<typeof creation> {
   try {
     return await creation(client, wanted);
   } catch (thrown) {
     const { existingId } = asSealiftError(thrown);
     if (existingId === undefined) throw thrown;
-    const project = await client.project(existingId);
+    const project = await client.showProject({ params: { id: existingId } });
     if (wanted.slug !== undefined && project.slug !== wanted.slug) throw thrown;
     return { project, created: false };
   }
@@ -86,7 +86,10 @@ export const ProjectsRename = ofTargetAndName("rename", projectRenaming, {
   details: "Its id and slug stay, so that hosts and publishers notice nothing.",
   examples: [["Rename a project", "$0 project rename Harbour 'Harbour of Bergen'"]],
   async run({ client, target: { id } }, { options, note, done }, [text, name]) {
-    const project = await client.renameProject(id, { name, ...(options.sameName && { same_name: true }) });
+    const project = await client.renameProject({
+      params: { id },
+      body: { name, ...(options.sameName && { same_name: true }) },
+    });
     note(`${text} is called ${project.name} now.`);
     return done({ project });
   },
@@ -107,7 +110,7 @@ export const ProjectsDelete = ofTarget("delete", projectDeletion, {
   async run({ client, target: { id, name } }, { options, note, done }) {
     const { confirm, force, reason, dryRun } = options;
     if (dryRun || confirm === undefined) {
-      const project = await client.projectDeletion(id);
+      const project = await client.showDeletion({ params: { id } });
       note(`would delete ${contentsText(project)}`);
       if (dryRun) return done({ project, dry_run: true });
       throw usageError("usage", "Nothing was deleted.", { hint: `Add --confirm ${printableJson(name)} to delete it.` });
@@ -116,7 +119,7 @@ export const ProjectsDelete = ofTarget("delete", projectDeletion, {
       throw usageError("usage", `The project is called ${printableJson(name)}, not ${printableJson(confirm)}.`, {
         hint: "Give its name in --confirm.",
       });
-    const project = await client.deleteProject(id, { force, ...(reason !== undefined && { reason }) });
+    const project = await client.deleteProject({ params: { id }, query: { force, reason } });
     note(`Deleted ${contentsText(project)}.`);
     return done({ project, dry_run: false });
   },
@@ -148,14 +151,14 @@ export const ProjectsTransfer = ofTargetAndOwner("transfer", projectTransfer, {
     if (dryRun) {
       note(`would give ${target.name} of ${target.owner} to ${owner}`);
       const keys: string[] = [];
-      for await (const { id, name, project_id: of } of client.listKeys("live")) {
+      for await (const { id, name, project_id: of } of client.listKeys({ query: { state: "live" } })) {
         if (of !== target.id) continue;
         keys.push(id);
         note(keep_keys ? `would keep the key ${id} (${name}) for ${owner}` : `would revoke the key ${id} (${name})`);
       }
       return done({ project: target, owner, keys, keep_keys, dry_run: true });
     }
-    const project = await client.transferProject(target.id, { owner, keep_keys });
+    const project = await client.transferProject({ params: { id: target.id }, body: { owner, keep_keys } });
     const { revoked_keys: revoked } = project;
     note(
       `${project.name} belongs to ${owner} now.` +

@@ -1,5 +1,5 @@
 import { Command, Option } from "clipanion";
-import type { DevkeysClient } from "../../lib/client/devkeys-client.ts";
+import type { KeyService } from "../../lib/client/key-service.ts";
 import { deploymentError, SealiftError, usageError } from "../../lib/contract/errors.ts";
 import type { SignerRecord } from "../../lib/contract/surfaces/signers.ts";
 import type { Target } from "../../lib/contract/target.ts";
@@ -13,8 +13,8 @@ import { resource } from "../shell/resource.ts";
 import { managed, managedTarget } from "./managed.ts";
 import { keyFrom, namedSigner, signersOfVersions } from "./named-signer.ts";
 
-const signersOf = (client: DevkeysClient, id: string): Promise<SignerRecord[]> =>
-  Array.fromAsync(client.listSigners(id));
+const signersOf = (client: KeyService, id: string): Promise<SignerRecord[]> =>
+  Array.fromAsync(client.listSigners({ params: { id } }));
 
 const ofTarget = resource("signer", ["TARGET"], managedTarget);
 const ofSigner = resource("signer", ["TARGET", "KEY"], async (options, target, key) => ({
@@ -36,7 +36,7 @@ export const SignerList = ofTarget("list", connection, {
   run: ({ client, id }, shell) =>
     showList(shell, {
       event: "signer",
-      rows: client.listSigners(id),
+      rows: client.listSigners({ params: { id } }),
       columns: {
         KEY: ({ public_key: key }) => key,
         NAME: ({ name }) => name,
@@ -56,7 +56,7 @@ export const SignerAdd = ofSigner("add", signerAddition, {
   `,
   examples: [["Register the key of CI", "$0 signer add harbour signer.pub --name ci"]],
   async run({ client, id, key }, { options, note, done }, [target]) {
-    const signer = await client.addSigner(id, key, options.name);
+    const signer = await client.addSigner({ params: { id }, body: { public_key: key, name: options.name } });
     note(`${signer.public_key} may sign ${target}.`);
     return done({ signer });
   },
@@ -74,7 +74,7 @@ const ending =
       note(
         `${target} has no register yet. ${dryRun ? "It would get" : "It gets"} the other signers of its versions: ${others.join(", ")}.`,
       );
-    if (!dryRun) for (const other of others) await client.addSigner(id, other);
+    if (!dryRun) for (const other of others) await client.addSigner({ params: { id }, body: { public_key: other } });
     const signer = dryRun ? (known ?? null) : await end(client, { id, key, how, reason });
     note(
       signer === null || dryRun
@@ -89,20 +89,22 @@ const ending =
   };
 
 /** Returns the other signers of versions that stand: from the first row of a register on, others may not publish. */
-const othersOf = async (client: DevkeysClient, id: string, key: string): Promise<string[]> =>
+const othersOf = async (client: KeyService, id: string, key: string): Promise<string[]> =>
   [...(await signersOfVersions(client, id, true))].filter((other) => other !== key);
 
 /** Ends a signer. A hub of 0.2.0 revokes only what its register has. */
 async function end(
-  client: DevkeysClient,
+  client: KeyService,
   { id, key, how, reason }: { id: string; key: string; how: "retire" | "revoke"; reason: string | undefined },
 ): Promise<SignerRecord> {
+  const question = { params: { id, key }, body: { reason } };
+  if (how === "retire") return client.retireSigner(question);
   try {
-    return await client.endSigner(id, key, how, reason);
+    return await client.revokeSigner(question);
   } catch (error) {
-    if (how === "retire" || !(error instanceof SealiftError) || error.code !== "not_found") throw error;
-    await client.addSigner(id, key);
-    return client.endSigner(id, key, how, reason);
+    if (!(error instanceof SealiftError) || error.code !== "not_found") throw error;
+    await client.addSigner({ params: { id }, body: { public_key: key } });
+    return client.revokeSigner(question);
   }
 }
 
@@ -170,21 +172,22 @@ export class SignerRotate extends withOptions(signerRotation) {
         this.note(`would retire ${old}`);
         continue;
       }
-      await client.endSigner(id, old, "retire", `replaced by ${key}`);
+      await client.retireSigner({ params: { id, key: old }, body: { reason: `replaced by ${key}` } });
       this.note(`${old} is retired. Take it out of the hosts' pins.`);
     }
     return this.done({ signer: key, retired: others.map(({ public_key: old }) => old), dry_run: dryRun });
   }
 
-  async #begin(client: DevkeysClient, id: string, out: string): Promise<number> {
+  async #begin(client: KeyService, id: string, out: string): Promise<number> {
     const { generateSigner } = await import("../../lib/artifact/signatures/key-files.ts");
     const { publicKey, publicKeyFile, privateKeyFile } = await generateSigner(out);
     // Adding to an empty register would reject the old key from now on.
     const known = new Set((await signersOf(client, id)).map(({ public_key: key }) => key));
     const { latestSigner } = await import("../../lib/client/project-signers.ts");
     const latest = await latestSigner(client, id);
-    if (latest !== undefined && !known.has(latest)) await client.addSigner(id, latest);
-    const signer = await client.addSigner(id, publicKey);
+    if (latest !== undefined && !known.has(latest))
+      await client.addSigner({ params: { id }, body: { public_key: latest } });
+    const signer = await client.addSigner({ params: { id }, body: { public_key: publicKey } });
     this.note(`${publicKey} may sign ${this.target} from now on, beside the old key.`);
     this.note(`1. Pin both on every host: --signer-public-key OLD --signer-public-key ${publicKeyFile}`);
     this.note(`2. Publish a version with --signing-key-file ${privateKeyFile}`);
@@ -193,10 +196,10 @@ export class SignerRotate extends withOptions(signerRotation) {
   }
 
   /** Lists hosts whose version another key has signed, or whose version is not known. */
-  async #lateHosts(client: DevkeysClient, rotated: { id: string; target: Target; key: string }): Promise<string[]> {
+  async #lateHosts(client: KeyService, rotated: { id: string; target: Target; key: string }): Promise<string[]> {
     const { readFleet } = await import("../../lib/client/fleet.ts");
     const signed = new Set<string>();
-    for await (const { version, signer_public_key: signer } of client.listVersions(rotated.id))
+    for await (const { version, signer_public_key: signer } of client.listVersions({ params: { id: rotated.id } }))
       if (signer !== null && Buffer.from(signer, "base64").toString("hex") === rotated.key) signed.add(version);
     const { hosts } = await readFleet(rotated.target, hubConnection(this.options, DEPLOY_TIMEOUT_MS));
     const late: string[] = [];

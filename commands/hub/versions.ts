@@ -23,7 +23,7 @@ export const VersionList = ofTarget("list", connection, {
     const { sizeText } = await import("../../lib/support/size-text.ts");
     return showList(shell, {
       event: "version",
-      rows: client.listVersions(id),
+      rows: client.listVersions({ params: { id } }),
       columns: {
         VERSION: ({ version }) => version,
         PUBLISHED: ({ created_at: at }) => timeText(at),
@@ -59,7 +59,7 @@ export const VersionYank = ofVersion("yank", versionChange, {
   `,
   examples: [["Yank a version", "$0 version yank Harbour 1.4.0 --reason 'loses data'"]],
   async run({ client, id }, { options, note, done }, [target, version]) {
-    await client.yankVersion(id, version, options.reason);
+    await client.yankVersion({ params: { id, version }, body: { reason: options.reason } });
     note(`${target} ${version} is yanked.`);
     return done({ target, version, is_yanked: true });
   },
@@ -76,7 +76,7 @@ export const VersionDeprecate = ofVersion("deprecate", versionAdvice, {
   ],
   async run({ client, id }, { options, note, done }, [target, version]) {
     const deprecated = { message: options.message, replaced_by: options.replacedBy ?? null };
-    await client.deprecateVersion(id, version, deprecated);
+    await client.deprecateVersion({ params: { id, version }, body: deprecated });
     note(`${target} ${version} is advised against.`);
     return done({ target, version, deprecated });
   },
@@ -86,7 +86,7 @@ export const VersionUndeprecate = ofVersion("undeprecate", connection, {
   description: "Take the advice against a version back",
   examples: [["Take it back", "$0 version undeprecate Harbour 1.4.0"]],
   async run({ client, id }, { note, done }, [target, version]) {
-    await client.deprecateVersion(id, version, null);
+    await client.undeprecateVersion({ params: { id, version } });
     note(`${target} ${version} is no longer advised against.`);
     return done({ target, version, deprecated: null });
   },
@@ -101,7 +101,7 @@ export const VersionRelease = ofVersion("release", versionChange, {
   `,
   examples: [["Give it to all", "$0 version release Harbour 1.4.1 --reason 'the fix for 1.4.0'"]],
   async run({ client, id }, { options, note, done }, [target, version]) {
-    const released = await client.releaseVersion(id, version, options.reason);
+    const { released } = await client.releaseVersion({ params: { id, version }, body: { reason: options.reason } });
     note(
       released
         ? `${target} ${version} is open to every host, unless it is yanked.`
@@ -115,7 +115,7 @@ export const VersionUnyank = ofVersion("unyank", connection, {
   description: "Let a yanked version be latest again",
   examples: [["Take a yank back", "$0 version unyank Harbour 1.4.0"]],
   async run({ client, id }, { note, done }, [target, version]) {
-    await client.unyankVersion(id, version);
+    await client.unyankVersion({ params: { id, version } });
     note(`${target} ${version} is no longer yanked.`);
     return done({ target, version, is_yanked: false });
   },
@@ -131,11 +131,11 @@ export const VersionDelete = ofVersion("delete", versionDeletion, {
   async run({ client, id }, { options, note, done }, [target, version]) {
     const { reason, dryRun } = options;
     if (!dryRun) {
-      await client.deleteVersion(id, version, reason);
+      await client.deleteVersion({ params: { id, version }, query: { reason } });
       note(`Deleted ${target} ${version}.`);
       return done({ target, version, dry_run: false });
     }
-    for await (const { version: label, size_bytes, is_latest } of client.listVersions(id)) {
+    for await (const { version: label, size_bytes, is_latest } of client.listVersions({ params: { id } })) {
       if (label !== version) continue;
       note(
         `would delete ${target} ${version}, ${counted(size_bytes, "byte")}${is_latest ? "; it is the latest version" : ""}`,

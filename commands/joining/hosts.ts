@@ -9,12 +9,12 @@ import { type Connected, resource } from "../shell/resource.ts";
 
 /** Returns the client of invites and hosts of a project. @throws as `idOf` of {@link managed} */
 export async function hostsOf(options: Connected, text: string) {
-  const [{ JoiningClient }, { hub, client, idOf }] = await Promise.all([
+  const [{ projectHosts }, { hub, client, idOf }] = await Promise.all([
     import("../../lib/client/joining.ts"),
     managed(options),
   ]);
   const id = await idOf(text);
-  return { hub, keyService: client, id, client: new JoiningClient(hub, id) };
+  return { hub, keyService: client, id, client: projectHosts(hub, id) };
 }
 
 const ofProject = resource("host", ["PROJECT"], hostsOf);
@@ -30,7 +30,7 @@ const invites = invitesOf("list", connection, {
   run: ({ client }, shell) =>
     showList(shell, {
       event: "invite",
-      rows: client.invites(),
+      rows: client.listInvites(),
       columns: {
         INVITE: ({ id }) => id,
         STATE: ({ state }) => state,
@@ -49,8 +49,9 @@ const revoke = ofInvite("revoke", hostRemoval, {
     "Nobody joins with it any more, and hosts that wait for approval with it are refused. Hosts that have joined stay.",
   examples: [["A token was stolen", "$0 invite revoke harbour inv_…"]],
   async run({ client }, { options: { dryRun }, note, done }, [project, invite]) {
-    const hosts = (await client.hostsWith({ invite_id: invite })).map(({ host_id: host }) => host);
-    if (!dryRun) await client.revokeInvite(invite);
+    const { hostsWith } = await import("../../lib/client/joining.ts");
+    const hosts = (await hostsWith(client, { invite_id: invite })).map(({ host_id: host }) => host);
+    if (!dryRun) await client.revokeInvite({ params: { invite } });
     note(`${dryRun ? "would revoke" : "Revoked"} ${invite}.`);
     if (hosts.length > 0)
       note(`Came with it: ${hosts.join(", ")}. \`sealift host remove ${project} HOST\` removes a host.`);
@@ -67,7 +68,7 @@ const list = ofProject("list", connection, {
   async run({ client }, shell) {
     const cloned: JoinedHost[] = [];
     async function* rows() {
-      for await (const host of client.hosts()) {
+      for await (const host of client.listJoined()) {
         if (host.clones.length > 0) cloned.push(host);
         yield host;
       }
@@ -101,7 +102,7 @@ const approve = ofHost("approve", connection, {
   details: "Look at its address and time in `sealift host list` first. The host has its key within seconds.",
   examples: [["Let it in", "$0 host approve harbour pier-7"]],
   async run({ client }, { note, done }, [, host]) {
-    await client.approve(host);
+    await client.approveHost({ params: { host } });
     note(`${host} may join; it has its key when it asks the next time.`);
     return done({ host_id: host });
   },
@@ -115,7 +116,7 @@ const rename = ofNames("rename", connection, {
   `,
   examples: [["Two hosts were called localhost", "$0 host rename harbour localhost pier-7"]],
   async run({ client }, { note, done }, [, host, name]) {
-    await client.rename(host, name);
+    await client.renameHost({ params: { host }, body: { host_id: name } });
     note(`${host} is ${name} now. If it has joined, put host_id: ${name} into its watch.yaml.`);
     return done({ host_id: name, former_host_id: host });
   },
@@ -130,9 +131,10 @@ const remove = ofHost("remove", hostRemoval, {
   `,
   examples: [["A stolen machine", "$0 host remove harbour pier-7"]],
   async run({ client, hub, id }, { options: { dryRun }, note, done }, [project, host]) {
-    const [found] = await client.hostsWith({ host_id: host });
+    const { hostsWith } = await import("../../lib/client/joining.ts");
+    const [found] = await hostsWith(client, { host_id: host });
     const kits = await liveKits(hub, id, host);
-    if (!dryRun) await client.remove(host);
+    if (!dryRun) await client.removeHost({ params: { host } });
     note(`${dryRun ? "would remove" : "Removed"} ${host}.`);
     if (kits.length > 0) note(`It can open these kits until they end: ${kits.join(", ")}.`);
     const invite = found?.invite_id;

@@ -2,7 +2,7 @@ import { Command } from "clipanion";
 import type { makeTerms, NewTerms } from "../../lib/artifact/sealed/terms.ts";
 import type { TrustRoot } from "../../lib/artifact/trust/root.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
-import type { JoiningClient } from "../../lib/client/joining.ts";
+import type { ProjectHosts } from "../../lib/client/joining.ts";
 import { deploymentError, SealiftError, usageError } from "../../lib/contract/errors.ts";
 import type { InviteRequest, NewInvite } from "../../lib/contract/joining/records.ts";
 import { hostInvite } from "../../lib/options/joining.ts";
@@ -54,7 +54,7 @@ export class HostInvite extends withOptions(hostInvite) {
       ...{ labels, expires_at, ...(terms !== undefined && { terms: terms.text }) },
     });
     if (terms !== undefined && invite.terms_digest !== terms.digest) {
-      await client.revokeInvite(invite.id);
+      await client.revokeInvite({ params: { invite: invite.id } });
       throw deploymentError("bad_answer", "The hub made the invite without the operator's terms, and it was revoked.", {
         hint: OLDER_HUB,
       });
@@ -86,9 +86,9 @@ export class HostInvite extends withOptions(hostInvite) {
   }
 
   /** Makes the invite at the hub. @throws DeploymentError `hub_refused` for one that knows no terms */
-  async #invite(client: JoiningClient, request: InviteRequest): Promise<NewInvite> {
+  async #invite(client: ProjectHosts, request: InviteRequest): Promise<NewInvite> {
     try {
-      return await client.invite(request);
+      return await client.createInvite({ body: request });
     } catch (error) {
       const isOlder = request.terms !== undefined && error instanceof SealiftError && error.status === 422;
       if (!isOlder || !/unknown keys? [^;]*"terms"/.test(error.message)) throw error;

@@ -1,4 +1,3 @@
-import type { PublishersClient } from "../../lib/client/publishers.ts";
 import { deploymentError, usageError } from "../../lib/contract/errors.ts";
 import type { PublisherRecord } from "../../lib/contract/publishers/publishers.ts";
 import { connection } from "../../lib/options/connection.ts";
@@ -9,15 +8,23 @@ import type { CommandFeature } from "../shell/feature.ts";
 import { showList, timeText } from "../shell/output/listing.ts";
 import { type Connected, resource } from "../shell/resource.ts";
 
-async function clientOf(options: Connected): Promise<PublishersClient> {
-  const { PublishersClient } = await import("../../lib/client/publishers.ts");
-  return new PublishersClient(hubConnection(options, DEPLOY_TIMEOUT_MS));
+async function clientOf(options: Connected) {
+  const [{ callsOf }, routes] = await Promise.all([
+    import("../../lib/client/calls.ts"),
+    import("../../lib/contract/publishers/routes.ts"),
+  ]);
+  return callsOf(routes, hubConnection(options, DEPLOY_TIMEOUT_MS));
 }
 
 /** Finds a publisher by its name or id. @throws DeploymentError `not_found` */
 async function called(options: Connected, text: string) {
-  const client = await clientOf(options);
-  return { client, publisher: await client.called(text) };
+  const [client, { findNamed }] = await Promise.all([clientOf(options), import("../../lib/client/lookup.ts")]);
+  const publisher = await findNamed(text, client.listPublishers(), {
+    what: "publisher",
+    list: "sealift publisher list",
+    shown: ({ id, target, creates }) => `${id} (${target ?? creates?.slug})`,
+  });
+  return { client, publisher, params: { publisher: publisher.id } };
 }
 
 const publishersVerb = resource("publisher", [], clientOf);
@@ -68,10 +75,12 @@ const add = targetVerb("add", publisherAddition, {
         hint: "Name ids, which never move: --claim repository_id=… --claim repository_owner_id=… --claim workflow_ref=…",
       });
     const { baseUrl } = await import("../../lib/contract/surfaces/paths.ts");
-    const publisher = await client.add({
-      ...(await placeOf(options, target)),
-      ...{ name, issuer, audience: audience ?? baseUrl(options.hubUrl), claims: Object.fromEntries(claim) },
-      ...(stage && { scope: "stage" }),
+    const publisher = await client.addPublisher({
+      body: {
+        ...(await placeOf(options, target)),
+        ...{ name, issuer, audience: audience ?? baseUrl(options.hubUrl), claims: Object.fromEntries(claim) },
+        ...(stage && { scope: "stage" }),
+      },
     });
     if (json) return done({ publisher });
     const what = publisher.scope === "stage" ? " to stage versions" : "";
@@ -94,7 +103,7 @@ const list = publishersVerb("list", connection, {
   run: (client, shell) =>
     showList(shell, {
       event: "publisher",
-      rows: client.list(),
+      rows: client.listPublishers(),
       columns: {
         PUBLISHER: ({ name }) => name,
         TARGET: targetOf,
@@ -112,9 +121,9 @@ const list = publishersVerb("list", connection, {
 const remove = publisherVerb("remove", publisherRemoval, {
   description: "Trust a workflow no longer, and end the keys that it got",
   examples: [["The repository was archived", "$0 publisher remove release"]],
-  async run({ client, publisher }, { options: { dryRun }, note, done }) {
+  async run({ client, publisher, params }, { options: { dryRun }, note, done }) {
     const { id, name } = publisher;
-    if (!dryRun) await client.remove(id);
+    if (!dryRun) await client.removePublisher({ params });
     note(`${targetOf(publisher)} ${dryRun ? "would no longer trust" : "no longer trusts"} ${name}.`);
     return done({ id, dry_run: dryRun });
   },
@@ -124,8 +133,8 @@ const test = publisherVerb("test", publisherTest, {
   description: "Compare an identity token with a publisher",
   details: "Names each claim that differs. The token is not used up, and ends with 3 where it is not the publisher's.",
   examples: [["Why is a run refused?", "$0 publisher test release --token-file token.jwt"]],
-  async run({ client, publisher }, { options, json, print, note, done }) {
-    const { matches, differences } = await client.test(publisher.id, options.token.trim());
+  async run({ client, publisher, params }, { options, json, print, note, done }) {
+    const { matches, differences } = await client.testPublisher({ params, body: { token: options.token.trim() } });
     if (!json)
       for (const { claim, wanted, found } of differences)
         print.line(`${claim} is ${found === null ? "missing" : JSON.stringify(found)}, not ${JSON.stringify(wanted)}`);

@@ -28,14 +28,13 @@ export class MarketplaceSign extends withOptions(signing) {
 
   override async run(): Promise<number> {
     const { kind, signingKey, sha256: expected, dryRun } = this.options;
-    const [{ MarketplaceClient }, { DevkeysClient }, { fetchToSign }, { signingSeed }, { sizeText }] =
-      await Promise.all([
-        import("../../lib/client/marketplace-client.ts"),
-        import("../../lib/client/devkeys-client.ts"),
-        import("../../lib/publisher/publish-archive.ts"),
-        import("../shell/signer.ts"),
-        import("../../lib/support/size-text.ts"),
-      ]);
+    const [{ MarketplaceClient }, { keyService }, { fetchToSign }, { signingSeed }, { sizeText }] = await Promise.all([
+      import("../../lib/client/marketplace-client.ts"),
+      import("../../lib/client/key-service.ts"),
+      import("../../lib/publisher/publish-archive.ts"),
+      import("../shell/signer.ts"),
+      import("../../lib/support/size-text.ts"),
+    ]);
     const seed = dryRun ? undefined : await signingSeed(signingKey!, this.layers);
     using interrupt = interruptible();
     const connection = { ...hubConnection(this.options, MARKETPLACE_TIMEOUT_MS), signal: interrupt.signal };
@@ -55,7 +54,7 @@ export class MarketplaceSign extends withOptions(signing) {
     const facts = { slug: this.slug, version: this.version, sha256, repo, dry_run: dryRun };
     if (seed === undefined) return this.done({ ...facts, signer_public_key: null });
     const signature = await archive.sign(seed, interrupt.signal);
-    await new DevkeysClient(connection).signVersion(id, this.version, signature);
+    await keyService(connection).signVersion({ params: { id, version: this.version }, body: signature });
     const signer = Buffer.from(signature.signer_public_key, "base64").toString("hex");
     this.note(`${this.slug} ${this.version} is signed by ${signer}.`);
     return this.done({ ...facts, signer_public_key: signer });

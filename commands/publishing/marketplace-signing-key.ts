@@ -25,13 +25,15 @@ export class MarketplaceSigningKey extends withOptions(registration) {
     const { status, forget, dryRun, signingSecret: secret = "" } = this.options;
     if (status && forget) throw usageError("usage", "Give either --status or --forget.");
     if (dryRun && !forget) throw usageError("usage", "--dry-run goes with --forget.");
-    const [{ DevkeysClient }, { signingKeyRequest }] = await Promise.all([
-      import("../../lib/client/devkeys-client.ts"),
+    const [{ callsOf }, { ifFound }, routes, { signingKeyRequest }] = await Promise.all([
+      import("../../lib/client/calls.ts"),
+      import("../../lib/client/answers.ts"),
+      import("../../lib/contract/signing-key/routes.ts"),
       import("../../lib/contract/surfaces/marketplace.ts"),
     ]);
-    const client = new DevkeysClient(hubConnection(this.options, MARKETPLACE_TIMEOUT_MS));
+    const client = callsOf(routes, hubConnection(this.options, MARKETPLACE_TIMEOUT_MS));
     if (dryRun) {
-      const found = await client.signingKey();
+      const found = await ifFound(client.showSigningKey());
       this.note(
         found === undefined
           ? "No signing secret is registered: nothing would be forgotten."
@@ -45,7 +47,7 @@ export class MarketplaceSigningKey extends withOptions(registration) {
       return this.done({ registered: false, dry_run: false });
     }
     if (status) {
-      const found = await client.signingKey();
+      const found = await ifFound(client.showSigningKey());
       if (this.json) return this.done({ registered: found !== undefined, ...found });
       this.print.line(
         found === undefined
@@ -56,7 +58,7 @@ export class MarketplaceSigningKey extends withOptions(registration) {
     }
     if (!signingKeyRequest.safeParse({ secret }).success)
       throw usageError("usage", "A signing secret has 16 to 4096 characters; this one has not.");
-    const record = await client.registerSigningKey(secret);
+    const record = await client.registerSigningKey({ body: { secret } });
     this.note(`The hub signs what it imports for ${record.owner} with this secret from now on.`);
     return this.done({ registered: true, ...record });
   }

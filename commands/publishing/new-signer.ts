@@ -45,14 +45,14 @@ async function isNamed(hub: HubConnection, id: string, signer: string): Promise<
  * @throws UsageError `usage` when the person does not want it; PublishError `signer_new`
  */
 export async function agreeToSigner(hub: HubConnection, { target, version, seed, newSigner }: Signed, shell: Shell) {
-  const [{ publicKeyOf }, { otherSigners }, { projectIdOf }, { DevkeysClient }] = await Promise.all([
+  const [{ publicKeyOf }, { otherSigners }, { projectIdOf }, { keyService }] = await Promise.all([
     import("../../lib/artifact/signatures/ed25519.ts"),
     import("../../lib/client/project-signers.ts"),
     import("../../lib/client/lookup.ts"),
-    import("../../lib/client/devkeys-client.ts"),
+    import("../../lib/client/key-service.ts"),
   ]);
   const own = Buffer.from(publicKeyOf(seed)).toString("hex");
-  const client = new DevkeysClient(hub);
+  const client = keyService(hub);
   // The publication itself tells better what is wrong with a hub or key.
   const others = await projectIdOf(client, target)
     .then(async (id) => ((await isNamed(hub, id, own)) ? [] : otherSigners(client, id, own)))

@@ -1,6 +1,7 @@
-import type { RolloutsClient } from "../../lib/client/rollouts.ts";
+import type { Calls } from "../../lib/client/calls.ts";
 import { SealiftError } from "../../lib/contract/errors.ts";
 import type { RolloutAction, RolloutRecord } from "../../lib/contract/rollouts/records.ts";
+import type * as routes from "../../lib/contract/rollouts/routes.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { rolloutAbort, rolloutChange, rolloutShow, rolloutStart } from "../../lib/options/rollouts.ts";
 import { counted } from "../../lib/support/counted.ts";
@@ -14,27 +15,29 @@ import { ACTED } from "./acted.ts";
 const ofTarget = resource("rollout", ["TARGET"], rolloutsOf);
 const ofVersion = resource("rollout", ["TARGET", "VERSION"], rolloutsOf);
 const ofRollout = resource("rollout", ["TARGET"], async (options, target) => {
-  const client = await rolloutsOf(options, target);
+  const { client } = await rolloutsOf(options, target);
   return { client, find: (id: string | undefined) => rolloutOf(client, target, id) };
 });
 
-/** The rollouts of a target. @throws as `idOf` of {@link managed} */
-export async function rolloutsOf(options: Parameters<typeof managed>[0], target: string): Promise<RolloutsClient> {
-  const [{ hub, idOf }, { RolloutsClient }] = await Promise.all([
+/** Rollouts of a project, plugin or service (docs/rollouts.md). */
+type Rollouts = Calls<typeof routes, "id">;
+
+/** Returns the rollouts of a target, and its id. @throws as `idOf` of {@link managed} */
+export async function rolloutsOf(options: Parameters<typeof managed>[0], target: string) {
+  const [{ hub, client, idOf }, { callsOf }, table] = await Promise.all([
     managed(options),
-    import("../../lib/client/rollouts.ts"),
+    import("../../lib/client/calls.ts"),
+    import("../../lib/contract/rollouts/routes.ts"),
   ]);
-  return new RolloutsClient(await idOf(target), hub);
+  const id = await idOf(target);
+  const rollouts: Rollouts = callsOf(table, hub, { id });
+  return { id, client: rollouts, keyService: client };
 }
 
 /** Finds a rollout of a target: the newest, unless its id is given. @throws DeploymentError `not_found` */
-export async function rolloutOf(
-  client: RolloutsClient,
-  target: string,
-  id: string | undefined,
-): Promise<RolloutRecord> {
-  if (id !== undefined) return client.show(id);
-  for await (const rollout of client.list()) return rollout;
+export async function rolloutOf(client: Rollouts, target: string, id: string | undefined): Promise<RolloutRecord> {
+  if (id !== undefined) return client.showRollout({ params: { rollout: id } });
+  for await (const rollout of client.listRollouts()) return rollout;
   const { deploymentError } = await import("../../lib/contract/errors.ts");
   throw deploymentError("not_found", `${target} has no rollout.`, {
     hint: `Start one: sealift rollout start ${target} VERSION`,
@@ -42,9 +45,9 @@ export async function rolloutOf(
 }
 
 /** Adds the flag that replaces the rollout under way to a refusal for its sake. */
-async function withReplacement(error: unknown, client: RolloutsClient, replace: string | undefined): Promise<unknown> {
+async function withReplacement(error: unknown, client: Rollouts, replace: string | undefined): Promise<unknown> {
   if (!(error instanceof SealiftError) || error.code !== "conflict" || replace !== undefined) return error;
-  for await (const { id, ended_at: endedAt } of client.list())
+  for await (const { id, ended_at: endedAt } of client.listRollouts())
     if (endedAt === null) return withHint(error, `--replace ${id} starts this one in its place.`);
     else break;
   return error;
@@ -66,7 +69,7 @@ export const RolloutStart = ofVersion("start", rolloutStart, {
       "$0 rollout start Harbour 2.0.0 --waves env=canary,50%,100% --window 'Mon-Thu 09:00-16:00 Europe/Berlin'",
     ],
   ],
-  async run(client, { options, note, done }, [target, version]) {
+  async run({ client }, { options, note, done }, [target, version]) {
     const { waves, soakMs, maxFailing, minDone, window, approve, onHalt, replace, boundHosts, allowEmptyWave } =
       options;
     const request = {
@@ -75,7 +78,7 @@ export const RolloutStart = ofVersion("start", rolloutStart, {
       ...(replace !== undefined && { replace }),
       ...(allowEmptyWave && { allow_empty_wave: true }),
     };
-    const rollout = await client.start(request).catch(async (error: unknown) => {
+    const rollout = await client.startRollout({ body: request }).catch(async (error: unknown) => {
       throw await withReplacement(error, client, replace);
     });
     note(`Started ${rollout.id}: ${target} ${version} in ${counted(waves.length, "wave")}.`);
@@ -89,10 +92,10 @@ export const RolloutList = ofTarget("list", connection, {
   description: "List the rollouts of a project, plugin or service",
   examples: [["Newest first", "$0 rollout list Harbour"]],
   listed: async () => Object.keys((await import("../../lib/contract/rollouts/records.ts")).rolloutRecord.shape),
-  run: (client, shell) =>
+  run: ({ client }, shell) =>
     showList(shell, {
       event: "rollout",
-      rows: client.list(),
+      rows: client.listRollouts(),
       columns: {
         ROLLOUT: ({ id }) => id,
         VERSION: ({ version }) => version,
@@ -117,8 +120,8 @@ export const RolloutShow = ofRollout("show", rolloutShow, {
     if (terminal !== undefined && !json && options.tui && !options.screenReader) {
       const { rolloutDashboard } = await loadForProduction(() => import("./dashboard.ts"));
       const hubSide = {
-        look: () => client.show(rollout.id),
-        act: (action: RolloutAction) => client.act(rollout.id, action, {}),
+        look: () => client.showRollout({ params: { rollout: rollout.id } }),
+        act: (action: RolloutAction) => client.ACTION_ROUTES[action]({ params: { rollout: rollout.id }, body: {} }),
       };
       await rolloutDashboard(rollout, hubSide, { ...terminal, screenReader: false });
       return done({});
@@ -147,7 +150,7 @@ export const RolloutChange = ofRollout("pause", rolloutChange, {
     const action = path.at(-1) as RolloutAction;
     const rollout = await find(id);
     const change = reason === undefined ? {} : { reason };
-    const changed = await client.act(rollout.id, action, change);
+    const changed = await client.ACTION_ROUTES[action]({ params: { rollout: rollout.id }, body: change });
     note(`${changed.id} of ${changed.version} ${ACTED[action]}.`);
     return done({ rollout: changed });
   },
@@ -171,7 +174,7 @@ export const RolloutAbort = ofRollout("abort", rolloutAbort, {
       return done({ rollout, hosts: took, rollback, dry_run: true });
     }
     const change = { rollback, ...(reason !== undefined && { reason }) };
-    const changed = await client.act(rollout.id, "abort", change);
+    const changed = await client.abortRollout({ params: { rollout: rollout.id }, body: change });
     note(`${changed.id} of ${changed.version} ${ACTED.abort}; ${on}, and ${fate}.`);
     return done({ rollout: changed, hosts: took, rollback, dry_run: false });
   },

@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Command, Option } from "clipanion";
-import type { DevkeysClient } from "../../lib/client/devkeys-client.ts";
+import type { KeyService } from "../../lib/client/key-service.ts";
 import { deploymentError } from "../../lib/contract/errors.ts";
 import type { RolloutRecord } from "../../lib/contract/rollouts/records.ts";
 import { rolloutWait } from "../../lib/options/rollouts.ts";
-import { managed } from "../hub/managed.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
-import { rolloutOf } from "./rollouts.ts";
+import { rolloutOf, rolloutsOf } from "./rollouts.ts";
 
 /** Newest versions among which held ones are reported. */
 const VERSIONS = 200;
@@ -30,21 +29,17 @@ export class RolloutWait extends withOptions(rolloutWait) {
     const { awaitedSentence, stateText } = await import("./lines.ts");
     using interrupt = interruptible();
     const { signal } = interrupt;
-    const [hub, { RolloutsClient }] = await Promise.all([
-      managed({ ...this.options, timeoutMs: undefined }),
-      import("../../lib/client/rollouts.ts"),
-    ]);
-    const rollouts = new RolloutsClient(await hub.idOf(this.target), hub.hub);
+    const { id, client, keyService } = await rolloutsOf({ ...this.options, timeoutMs: undefined }, this.target);
     const end = performance.now() + withinMs;
-    let rollout = await rolloutOf(rollouts, this.target, this.options.rollout);
-    for (let told = ""; ; rollout = await rollouts.show(rollout.id)) {
+    let rollout = await rolloutOf(client, this.target, this.options.rollout);
+    for (let told = ""; ; rollout = await client.showRollout({ params: { rollout: rollout.id } })) {
       const text = stateText(rollout, Date.now());
       const awaited = awaitedSentence(rollout, Date.now());
       const key = JSON.stringify({ ...rollout, failing: undefined, awaited: undefined });
       if (key !== told) this.#tell(rollout, awaited === undefined ? text : `${text}. ${awaited}.`);
       told = key;
       const { state, version, reason } = rollout;
-      if (state === "completed") return await this.#completed(hub.client, rollouts.id, rollout);
+      if (state === "completed") return await this.#completed(keyService, id, rollout);
       if (state === "halted")
         throw deploymentError("rollout_halted", `The rollout of ${version} is halted: ${reason ?? "by hand"}`, {
           hint: `\`sealift rollout show ${this.target}\` names the hosts; then \`sealift rollout resume\` or \`abort\`.`,
@@ -65,10 +60,10 @@ export class RolloutWait extends withOptions(rolloutWait) {
   }
 
   /** Lists the versions that no rollout has released: only a person ends their hold. */
-  async #completed(client: DevkeysClient, projectId: string, rollout: RolloutRecord): Promise<number> {
+  async #completed(client: KeyService, id: string, rollout: RolloutRecord): Promise<number> {
     const held: string[] = [];
     let looked = 0;
-    for await (const { version, state, is_yanked: isYanked } of client.listVersions(projectId)) {
+    for await (const { version, state, is_yanked: isYanked } of client.listVersions({ params: { id } })) {
       if (state?.name === "held" && !isYanked) held.push(version);
       if (++looked === VERSIONS) break;
     }

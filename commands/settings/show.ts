@@ -77,10 +77,10 @@ async function publicKeyIn(file: string): Promise<string> {
 
 /** Returns the labels of hosts that the hub has heard of; none where the key may not list them. */
 async function hubLabels({ hub, id }: OpenedFleet): Promise<Map<string, Labels>> {
-  const { JoiningClient } = await import("../../lib/client/joining.ts");
+  const { projectHosts } = await import("../../lib/client/joining.ts");
   const found = new Map<string, Labels>();
   try {
-    for await (const { host_id: host, labels, heard_at: heardAt } of new JoiningClient(hub, id).hosts())
+    for await (const { host_id: host, labels, heard_at: heardAt } of projectHosts(hub, id).listJoined())
       if (heardAt !== null) found.set(host, labels);
   } catch (error) {
     if ((error as { status?: number }).status !== 403 && (error as { status?: number }).status !== 404) throw error;

@@ -1,5 +1,4 @@
 import { Command, Option } from "clipanion";
-import type { StagingClient } from "../../lib/client/staging.ts";
 import { versionStateText } from "../../lib/contract/version-states.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { projectUpdate, rejection } from "../../lib/options/staging.ts";
@@ -13,9 +12,12 @@ import { showList, timeText } from "../shell/output/listing.ts";
 import { type Connected, resource } from "../shell/resource.ts";
 import { StageWait } from "./wait.ts";
 
-async function clientOf(options: Connected): Promise<StagingClient> {
-  const { StagingClient } = await import("../../lib/client/staging.ts");
-  return new StagingClient(hubConnection(options, DEPLOY_TIMEOUT_MS));
+async function clientOf(options: Connected) {
+  const [{ callsOf }, routes] = await Promise.all([
+    import("../../lib/client/calls.ts"),
+    import("../../lib/contract/staging/routes.ts"),
+  ]);
+  return callsOf(routes, hubConnection(options, DEPLOY_TIMEOUT_MS));
 }
 
 /** Finds a project, plugin or service by its name, slug or id. @throws DeploymentError `not_found` */
@@ -37,7 +39,7 @@ const list = ofHub("list", connection, {
     const { sizeText } = await import("../../lib/support/size-text.ts");
     return showList(shell, {
       event: "staged",
-      rows: client.list(),
+      rows: client.listStaged(),
       columns: {
         TARGET: ({ name }) => name,
         VERSION: ({ version }) => version,
@@ -56,7 +58,7 @@ const show = ofVersion("show", connection, {
   description: "Show one version that waits for approval",
   examples: [["Who has staged it, and its digest", "$0 stage show Harbour 1.4.0"]],
   async run({ client, id }, { json, print, done }, [, version]) {
-    const staged = await client.show(id, version);
+    const staged = await client.showStaged({ params: { id, version } });
     if (json) return done({ staged });
     const { name, sha256, size_bytes: bytes, signer_public_key: signer, staged_at: at, published_by: by } = staged;
     const { sizeText } = await import("../../lib/support/size-text.ts");
@@ -91,11 +93,13 @@ class Approve extends withOptions(connection) {
   digests = Option.Rest({ name: "DIGEST", required: 1 });
 
   override async run(): Promise<number> {
-    const client = await clientOf(this.options);
-    const called = await client.called(this.digests);
-    const versions = await client.approve(
-      called.map(({ project_id, version, sha256 }) => ({ project_id, version, sha256 })),
-    );
+    const [client, { stagedCalled }] = await Promise.all([
+      clientOf(this.options),
+      import("../../lib/client/staging.ts"),
+    ]);
+    const called = await stagedCalled(this.digests, client.listStaged());
+    const approved = called.map(({ project_id, version, sha256 }) => ({ project_id, version, sha256 }));
+    const { versions } = await client.approveStaged({ body: { versions: approved } });
     for (const [index, { version, state }] of versions.entries())
       this.note(`${called[index]!.name} ${version} is published${state ? `: ${versionStateText(state)}` : ""}.`);
     return this.done({ versions });
@@ -107,7 +111,7 @@ const reject = ofVersion("reject", rejection, {
   details: "Nobody has got it, so that its label is free again. Who has staged a version may reject it, too.",
   examples: [["Reject it", "$0 stage reject Harbour 1.4.0 --reason 'wrong tides'"]],
   async run({ client, id }, { options: { reason }, note, done }, [name, version]) {
-    await client.reject(id, version, reason);
+    await client.rejectStaged({ params: { id, version }, body: { reason } });
     note(`Rejected ${name} ${version}.`);
     return done({ project_id: id, version });
   },
@@ -149,7 +153,7 @@ const update = ofProject("update", projectUpdate, {
   `,
   examples: [["Two people for each version", "$0 project update Harbour --require-approval"]],
   async run({ client, id }, { options, note, done }, [name]) {
-    const { required } = await client.requireApproval(id, options.requireApproval);
+    const { required } = await client.requireApproval({ params: { id }, body: { required: options.requireApproval } });
     note(`New versions of ${name} ${required ? "require approval: publish with --stage" : "require no approval"}.`);
     return done({ project_id: id, requires_approval: required });
   },

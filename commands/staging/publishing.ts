@@ -9,9 +9,13 @@ export const staging: PublishingFeature = {
   isStaged: ({ stage }: StagingOptions) => stage === true,
   async waitingDigest({ stage }: StagingOptions, hub, { project_id: id, version }) {
     if (stage !== true) return undefined;
-    const { StagingClient } = await import("../../lib/client/staging.ts");
+    const [{ callsOf }, routes] = await Promise.all([
+      import("../../lib/client/calls.ts"),
+      import("../../lib/contract/staging/routes.ts"),
+    ]);
     // It may have been approved meanwhile.
-    const staged = await new StagingClient(hub).show(id, version).catch(() => undefined);
+    const shown = callsOf(routes, hub).showStaged({ params: { id, version } });
+    const staged = await shown.catch(() => undefined);
     return staged?.sha256;
   },
 };

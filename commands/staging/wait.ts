@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Command, Option } from "clipanion";
-import type { StagingClient } from "../../lib/client/staging.ts";
-import { deploymentError, SealiftError } from "../../lib/contract/errors.ts";
+import { deploymentError } from "../../lib/contract/errors.ts";
 import type { StagingOutcome } from "../../lib/contract/staging/staging.ts";
 import { stageWait } from "../../lib/options/staging.ts";
 import { managed } from "../hub/managed.ts";
@@ -27,16 +26,18 @@ export class StageWait extends withOptions(stageWait) {
     const { withinMs, intervalMs } = this.options;
     using interrupt = interruptible();
     const { signal } = interrupt;
-    const [hub, { StagingClient }] = await Promise.all([
+    const [{ hub, idOf }, { callsOf }, { ifFound }, { showOutcome }] = await Promise.all([
       managed({ ...this.options, timeoutMs: undefined }),
-      import("../../lib/client/staging.ts"),
+      import("../../lib/client/calls.ts"),
+      import("../../lib/client/answers.ts"),
+      import("../../lib/contract/staging/routes.ts"),
     ]);
-    const id = await hub.idOf(this.target);
-    const client = new StagingClient(hub.hub);
+    const id = await idOf(this.target);
+    const client = callsOf({ showOutcome }, hub, { id, version: this.version });
     const end = performance.now() + withinMs;
     // Without a version to begin with, its label is mistyped.
-    const first = await client.outcome(id, this.version);
-    for (let outcome: StagingOutcome | undefined = first; ; outcome = await outcomeOf(client, id, this.version)) {
+    const first = await client.showOutcome();
+    for (let outcome: StagingOutcome | undefined = first; ; outcome = await ifFound(client.showOutcome())) {
       if (outcome?.sha256 !== first.sha256)
         throw deploymentError("stage_ended", `${this.version} of ${this.target} was rejected or removed.`, {
           hint: "Its publisher stages another version, or the label again.",
@@ -57,15 +58,5 @@ export class StageWait extends withOptions(stageWait) {
   #tell(id: string, outcome: StagingOutcome): void {
     if (this.json) this.print.event({ event: "progress", project_id: id, ...outcome });
     else this.note(`${this.target} ${this.version} waits for approval.`);
-  }
-}
-
-/** Tells what has become of a version; undefined once it is gone. */
-async function outcomeOf(client: StagingClient, id: string, version: string): Promise<StagingOutcome | undefined> {
-  try {
-    return await client.outcome(id, version);
-  } catch (error) {
-    if (error instanceof SealiftError && error.code === "not_found") return undefined;
-    throw error;
   }
 }

@@ -1,4 +1,3 @@
-import type { WebhooksClient } from "../../lib/client/webhooks.ts";
 import type { WebhookRecord, WebhookSecret } from "../../lib/contract/surfaces/webhooks.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { webhookAddition, webhookRedelivery, webhookRemoval, webhookRotation } from "../../lib/options/webhooks.ts";
@@ -8,15 +7,23 @@ import type { CommandFeature } from "../shell/feature.ts";
 import { showList, timeText } from "../shell/output/listing.ts";
 import { type Connected, resource } from "../shell/resource.ts";
 
-async function clientOf(options: Connected): Promise<WebhooksClient> {
-  const { WebhooksClient } = await import("../../lib/client/webhooks.ts");
-  return new WebhooksClient(hubConnection(options, DEPLOY_TIMEOUT_MS));
+async function clientOf(options: Connected) {
+  const [{ callsOf }, routes] = await Promise.all([
+    import("../../lib/client/calls.ts"),
+    import("../../lib/contract/webhooks/routes.ts"),
+  ]);
+  return callsOf(routes, hubConnection(options, DEPLOY_TIMEOUT_MS));
 }
 
 /** Finds a webhook by its name or id. @throws DeploymentError `not_found` */
 async function called(options: Connected, text: string) {
-  const client = await clientOf(options);
-  return { client, webhook: await client.called(text) };
+  const [client, { findNamed }] = await Promise.all([clientOf(options), import("../../lib/client/lookup.ts")]);
+  const webhook = await findNamed(text, client.listWebhooks(), {
+    what: "webhook",
+    list: "sealift webhook list",
+    shown: ({ id, origin }) => `${id} (${origin})`,
+  });
+  return { client, webhook, params: { webhook: webhook.id } };
 }
 
 const webhooksVerb = resource("webhook", [], clientOf);
@@ -55,11 +62,13 @@ const add = webhooksVerb("add", webhookAddition, {
   async run(client, { options, json, print, note, done }) {
     const { webhookUrl: url, name, event, target, format } = options;
     const connected = hubConnection(options, DEPLOY_TIMEOUT_MS);
-    const webhook = await client.add({
-      ...{ url, format },
-      ...(name !== undefined && { name }),
-      ...(event.length > 0 && { events: [...event] }),
-      ...(target !== undefined && { target: await targetOf(connected, target) }),
+    const webhook = await client.addWebhook({
+      body: {
+        ...{ url, format },
+        ...(name !== undefined && { name }),
+        ...(event.length > 0 && { events: [...event] }),
+        ...(target !== undefined && { target: await targetOf(connected, target) }),
+      },
     });
     if (json) return done({ webhook });
     note(`Added ${shownName(webhook)} (${webhook.id}). Try it: sealift webhook test ${shownName(webhook)}`);
@@ -76,7 +85,7 @@ const list = webhooksVerb("list", connection, {
   run: (client, shell) =>
     showList(shell, {
       event: "webhook",
-      rows: client.list(),
+      rows: client.listWebhooks(),
       columns: {
         WEBHOOK: shownName,
         TO: ({ origin }) => origin,
@@ -93,10 +102,10 @@ const deliveries = webhookVerb("deliveries", connection, {
   description: "List messages of a webhook that wait, or that never arrived",
   examples: [["Newest first", "$0 webhook deliveries ops"]],
   listed: async () => Object.keys((await import("../../lib/contract/surfaces/webhooks.ts")).deliveryRecord.shape),
-  run: ({ client, webhook }, shell) =>
+  run: ({ client, params }, shell) =>
     showList(shell, {
       event: "delivery",
-      rows: client.deliveries(webhook.id),
+      rows: client.listDeliveries({ params }),
       columns: {
         MESSAGE: ({ id }) => id,
         EVENT: ({ type }) => type,
@@ -112,8 +121,8 @@ const deliveries = webhookVerb("deliveries", connection, {
 const test = webhookVerb("test", connection, {
   description: "Send a message to a webhook now, and tell whether it arrived",
   examples: [["Try it", "$0 webhook test ops"]],
-  async run({ client, webhook }, { note, done }) {
-    const { delivered, error } = await client.test(webhook.id);
+  async run({ client, webhook, params }, { note, done }) {
+    const { delivered, error } = await client.testWebhook({ params });
     if (!delivered) {
       const { deploymentError } = await import("../../lib/contract/errors.ts");
       throw deploymentError("webhook_failed", `No message reaches ${shownName(webhook)}: ${error}.`);
@@ -130,8 +139,8 @@ const redeliver = webhookVerb("redeliver", webhookRedelivery, {
     ["All of them", "$0 webhook redeliver ops"],
     ["One", "$0 webhook redeliver ops --delivery msg_…"],
   ],
-  async run({ client, webhook }, { options, note, done }) {
-    const redelivered = await client.redeliver(webhook.id, options.delivery);
+  async run({ client, webhook, params }, { options, note, done }) {
+    const { redelivered } = await client.redeliver({ params, body: { delivery: options.delivery } });
     note(`${counted(redelivered, "message")} ${redelivered === 1 ? "is" : "are"} on the way to ${shownName(webhook)}.`);
     return done({ id: webhook.id, redelivered });
   },
@@ -141,8 +150,9 @@ const rotate = webhookVerb("rotate", webhookRotation, {
   description: "Give a webhook another secret",
   details: "For the time of `--grace` messages are signed with both, so that no receiver misses one.",
   examples: [["Within two days", "$0 webhook rotate ops --grace 2d"]],
-  async run({ client, webhook }, { options, json, print, note, done }) {
-    const rotated = await client.rotate(webhook.id, Math.ceil(options.graceMs / 1000));
+  async run({ client, webhook, params }, { options, json, print, note, done }) {
+    const graceSeconds = Math.ceil(options.graceMs / 1000);
+    const rotated = await client.rotateWebhook({ params, body: { grace_seconds: graceSeconds } });
     if (json) return done({ webhook: rotated });
     note(`${shownName(webhook)} has a new secret. It is shown this once:`);
     print.line(secretLine(rotated));
@@ -154,8 +164,8 @@ const enable = webhookVerb("enable", connection, {
   description: "Enable a webhook that the hub has disabled",
   details: "The hub disables one to which nothing has arrived for five days, or that answers 410.",
   examples: [["It works again", "$0 webhook enable ops"]],
-  async run({ client, webhook }, { note, done }, [text]) {
-    const enabled = await client.enable(webhook.id);
+  async run({ client, webhook, params }, { note, done }, [text]) {
+    const enabled = await client.enableWebhook({ params });
     note(`${shownName(webhook)} hears of events again. Send what it missed: sealift webhook redeliver ${text}`);
     return done({ webhook: enabled });
   },
@@ -164,8 +174,8 @@ const enable = webhookVerb("enable", connection, {
 const remove = webhookVerb("remove", webhookRemoval, {
   description: "Remove a webhook with its messages",
   examples: [["The chat is gone", "$0 webhook remove ops"]],
-  async run({ client, webhook }, { options: { dryRun }, note, done }) {
-    if (!dryRun) await client.remove(webhook.id);
+  async run({ client, webhook, params }, { options: { dryRun }, note, done }) {
+    if (!dryRun) await client.removeWebhook({ params });
     const messages = webhook.pending + webhook.dead;
     note(`${dryRun ? "would remove" : "Removed"} ${shownName(webhook)}, and ${counted(messages, "message")} with it.`);
     return done({ id: webhook.id, messages, dry_run: dryRun });

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Code } from "../contract/codes.ts";
-import type { SealiftError } from "../contract/errors.ts";
+import { SealiftError } from "../contract/errors.ts";
 import { faultsOf } from "../support/documents/faults.ts";
 import { parseJson } from "../support/documents/limits.ts";
 import { safelyParsed } from "../support/documents/safe-parse.ts";
@@ -191,4 +191,15 @@ function parseRetryAfter(value: string | undefined, now = Date.now()): number | 
   if (/^\d+$/.test(value)) return Number(value) * 1000;
   const date = Date.parse(value);
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}
+
+/** Returns an answer of a hub; undefined where it has no such thing, or does not know the route. */
+export async function ifFound<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    // A runtime in the hub's place answers 404, too.
+    if (error instanceof SealiftError && error.status === 404 && error.code !== "bad_answer") return undefined;
+    throw error;
+  }
 }

@@ -11,10 +11,13 @@ type Fields<Schema extends z.ZodObject> = Partial<
   Readonly<Record<keyof z.input<Schema>, string | number | boolean | undefined>>
 >;
 
-/** Input of a route's call: parameters of its path, its query and its body, as far as it has them. */
-export type RouteInput<R extends Route> = ([ParamsIn<R>] extends [never]
+/**
+ * Input of a route's call: parameters of its path, its query and its body, as far as it has them. The parameters that
+ * are `Fixed` are none of it.
+ */
+export type RouteInput<R extends Route, Fixed extends string = never> = ([Exclude<ParamsIn<R>, Fixed>] extends [never]
   ? { params?: never }
-  : { params: Readonly<Record<ParamsIn<R>, string>> }) &
+  : { params: Readonly<Record<Exclude<ParamsIn<R>, Fixed>, string>> }) &
   (R extends { query: infer Query extends z.ZodObject } ? { query?: Fields<Query> } : { query?: never }) &
   (R extends { body: infer Body extends z.ZodType; form?: never }
     ? undefined extends z.input<Body>
@@ -28,7 +31,8 @@ export interface Asking {
   hub: HubConnection;
 }
 
-type AnswerBody<R extends Route> = AnswerOf<R> extends null ? void : AnswerOf<R>;
+/** Answer of a route, or nothing. */
+export type AnswerBody<R extends Route> = AnswerOf<R> extends null ? void : AnswerOf<R>;
 
 /** Returns the method, address and body of a request of a route. */
 export function callOf<R extends Route>(
@@ -77,7 +81,7 @@ export async function ask<R extends Route>(route: R, question: RouteInput<R>, as
 }
 
 /** Items of a route that answers with pages. */
-type ItemOf<R extends Route> =
+export type ItemOf<R extends Route> =
   AnswerOf<R> extends { items: readonly (infer Item)[]; next: string | null } ? Item : never;
 
 /** Reads a list page by page. @throws as {@link ask}, and `bad_answer` for a page that names itself as the next */

@@ -1,10 +1,10 @@
 import { deploymentError, usageError } from "../contract/errors.ts";
-import type { ApiKeyRecord, ProjectRecord } from "../contract/surfaces/keys.ts";
+import type { ProjectRecord } from "../contract/surfaces/keys.ts";
 import { parseTarget, type Target } from "../contract/target.ts";
 import { printableJson } from "../support/printable.ts";
 import { closestTo } from "../support/suggestion.ts";
-import type { DevkeysClient } from "./devkeys-client.ts";
 import type { HubConnection } from "./hub-connection.ts";
+import type { KeyService } from "./key-service.ts";
 
 /** Finds records by what people call them. */
 
@@ -31,7 +31,7 @@ function projectTests(text: string): ((project: ProjectRecord) => boolean)[] {
  * @param tests the strictest first
  * @throws DeploymentError `not_found`; UsageError `usage` when several match
  */
-export async function findOne<T>(
+async function findOne<T>(
   text: string,
   records: AsyncIterable<T>,
   tests: readonly ((record: T) => boolean)[],
@@ -66,11 +66,26 @@ export async function findOne<T>(
 }
 
 /**
+ * Finds a record by its id, or by its name.
+ *
+ * @throws DeploymentError `not_found`; UsageError `usage` when several have the name
+ */
+export const findNamed = <T extends { id: string; name: string }>(
+  text: string,
+  records: AsyncIterable<T>,
+  words: { what: string; list: string; shown: (record: T) => string },
+): Promise<T> =>
+  findOne(text, records, [({ id }) => id === text, ({ name }) => name === text], {
+    ...words,
+    nameOf: ({ name }) => name,
+  });
+
+/**
  * Finds a project, plugin or service by its id, slug or name; `plugin:NAME` also states its kind.
  *
  * @throws DeploymentError `not_found`; UsageError `usage` when several match
  */
-export function projectCalled(client: DevkeysClient, text: string): Promise<ProjectRecord> {
+export function projectCalled(client: KeyService, text: string): Promise<ProjectRecord> {
   return findOne(text, client.listProjects(), projectTests(text), {
     what: "project, plugin or service",
     list: "sealift project list",
@@ -85,7 +100,7 @@ export function projectCalled(client: DevkeysClient, text: string): Promise<Proj
  *
  * @throws as {@link projectCalled}
  */
-export async function projectIdOf(client: DevkeysClient, text: string): Promise<string> {
+export async function projectIdOf(client: KeyService, text: string): Promise<string> {
   return PROJECT_ID.test(text) ? text : (await projectCalled(client, text)).id;
 }
 
@@ -100,8 +115,8 @@ const EXACT_TARGET = /^(?:project:prj_[A-Za-z0-9]{10,40}|(?:plugin|service):[a-z
 export async function targetCalled(connection: HubConnection, text: string): Promise<Target> {
   const whole = /^prj_[A-Za-z0-9]{10,40}$/.test(text) ? `project:${text}` : text;
   if (EXACT_TARGET.test(whole)) return parseTarget(whole);
-  const { DevkeysClient } = await import("./devkeys-client.ts");
-  const { kind, slug } = await projectCalled(new DevkeysClient(connection), text);
+  const { keyService } = await import("./key-service.ts");
+  const { kind, slug } = await projectCalled(keyService(connection), text);
   return { kind, slug };
 }
 
@@ -113,13 +128,11 @@ export async function projectNamed(connection: HubConnection, text: string): Pro
 }
 
 /** Returns the id of an API key by its id, or by the name of a live one. @throws as {@link projectCalled} */
-export async function keyIdOf(client: DevkeysClient, text: string): Promise<string> {
+export async function keyIdOf(client: KeyService, text: string): Promise<string> {
   if (KEY_ID.test(text)) return text;
-  const isNamed = ({ name }: ApiKeyRecord): boolean => name === text;
-  const key = await findOne(text, client.listKeys("live"), [({ id }) => id === text, isNamed], {
+  const key = await findNamed(text, client.listKeys({ query: { state: "live" } }), {
     what: "key in use",
     list: "sealift key list",
-    nameOf: ({ name }) => name,
     shown: ({ id, prefix }) => `${id} (${prefix}…)`,
   });
   return key.id;

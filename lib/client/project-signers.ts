@@ -1,11 +1,8 @@
-import type { DevkeysClient } from "./devkeys-client.ts";
+import type { KeyService } from "./key-service.ts";
 
 /** Returns the key that has signed the latest version of a project, in hexadecimal. @param id of the project */
-export async function latestSigner(
-  client: Pick<DevkeysClient, "listVersions">,
-  id: string,
-): Promise<string | undefined> {
-  for await (const { is_latest: isLatest, signer_public_key: signer } of client.listVersions(id))
+export async function latestSigner(client: Pick<KeyService, "listVersions">, id: string): Promise<string | undefined> {
+  for await (const { is_latest: isLatest, signer_public_key: signer } of client.listVersions({ params: { id } }))
     if (isLatest && signer !== null) return Buffer.from(signer, "base64").toString("hex");
   return undefined;
 }
@@ -17,10 +14,10 @@ export async function latestSigner(
  * @param id of the project
  */
 export async function currentSigners(
-  client: Pick<DevkeysClient, "listSigners" | "listVersions">,
+  client: Pick<KeyService, "listSigners" | "listVersions">,
   id: string,
 ): Promise<string[]> {
-  const registered = await Array.fromAsync(client.listSigners(id));
+  const registered = await Array.fromAsync(client.listSigners({ params: { id } }));
   if (registered.length > 0) return registered.flatMap(({ state, public_key: key }) => (state === "active" ? key : []));
   const latest = await latestSigner(client, id);
   return latest === undefined ? [] : [latest];
@@ -38,13 +35,15 @@ const NAMED = 3;
  * @param id of the project, plugin or service @param key in hexadecimal
  */
 export async function otherSigners(
-  client: Pick<DevkeysClient, "listVersions">,
+  client: Pick<KeyService, "listVersions">,
   id: string,
   key: string,
 ): Promise<string[]> {
   const others = new Set<string>();
   let looked = 0;
-  for await (const { signer_public_key: signer, is_yanked: isYanked, state } of client.listVersions(id)) {
+  for await (const { signer_public_key: signer, is_yanked: isYanked, state } of client.listVersions({
+    params: { id },
+  })) {
     if (++looked > LOOKED_AT) break;
     if (signer === null) continue;
     const hex = Buffer.from(signer, "base64").toString("hex");

@@ -1,7 +1,6 @@
 import { createWriteStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import type * as z from "zod";
-import { SealiftError } from "../contract/errors.ts";
 import * as routes from "../contract/publishing/routes.ts";
 import {
   ARTIFACT_PART,
@@ -12,7 +11,7 @@ import {
   type PublishResult,
 } from "../contract/surfaces/deploy.ts";
 import { HEADERS } from "../contract/surfaces/headers.ts";
-import { readJson, statusError } from "./answers.ts";
+import { ifFound, readJson, statusError } from "./answers.ts";
 import { ask, type Asking, requestOf } from "./ask.ts";
 import { type FileBytes, type FileForm, type FilePart, formBody, wholeFile } from "./file-form.ts";
 import { type HttpRequest, send, transportError } from "./http.ts";
@@ -142,12 +141,8 @@ const asking = (hub: PublishTarget): Asking => ({ operation: "publish", hub });
  * deltas.
  */
 export async function listIndexes(target: PublishTarget): Promise<IndexedVersions> {
-  try {
-    return (await ask(routes.listIndexes, { params: { project_id: target.projectId } }, asking(target))).indexes;
-  } catch (error) {
-    if (error instanceof SealiftError && error.status === 404) return [];
-    throw error;
-  }
+  const listed = ask(routes.listIndexes, { params: { project_id: target.projectId } }, asking(target));
+  return (await ifFound(listed))?.indexes ?? [];
 }
 
 /**

@@ -1,6 +1,6 @@
-import { SealiftError } from "../contract/errors.ts";
 import type { CardUpload, HostSettings, OwnSettings, SettingsUpload } from "../contract/settings/records.ts";
 import * as routes from "../contract/settings/routes.ts";
+import { ifFound } from "./answers.ts";
 import { ask, type Asking, askPages } from "./ask.ts";
 import { operationError } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
@@ -82,15 +82,5 @@ export class OwnSettingsClient {
   /** Sends what became of the host's settings, signed by it. @param outcome of `signOutcome` */
   async sendOutcome(outcome: string): Promise<void> {
     await ask(routes.sendOutcome, { params: this.#params, body: { outcome } }, this.#asking);
-  }
-}
-
-/** Returns an answer; undefined for a 404. */
-async function ifFound<T>(answer: Promise<T>): Promise<T | undefined> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof SealiftError && error.status === 404) return undefined;
-    throw error;
   }
 }

@@ -1,10 +1,10 @@
-import { artifactError, deploymentError, SealiftError } from "../contract/errors.ts";
+import { artifactError, deploymentError } from "../contract/errors.ts";
 import { baseUrl } from "../contract/surfaces/paths.ts";
 import type { Target } from "../contract/target.ts";
 import { MAX_ROOT_BYTES, mirroredRootPath, rootFileName } from "../contract/trust/marks.ts";
 import type { RootRecord } from "../contract/trust/routes.ts";
 import * as routes from "../contract/trust/routes.ts";
-import { readText, statusError } from "./answers.ts";
+import { ifFound, readText, statusError } from "./answers.ts";
 import { ask, type Asking, requestOf, type RouteInput } from "./ask.ts";
 import { MIRROR_TIMEOUT_MS } from "./download.ts";
 import { type HttpRequest, send, type Transport, transportError } from "./http.ts";
@@ -92,14 +92,8 @@ export const publishRoot = (
  *
  * @param id of the project, plugin or service
  */
-export async function rootOfTarget(hub: HubConnection, id: string): Promise<RootRecord | undefined> {
-  try {
-    return await ask(routes.followedRoot, { params: { id } }, { operation: "keys", hub });
-  } catch (error) {
-    if (error instanceof SealiftError && error.code === "not_found") return undefined;
-    throw error;
-  }
-}
+export const rootOfTarget = (hub: HubConnection, id: string): Promise<RootRecord | undefined> =>
+  ifFound(ask(routes.followedRoot, { params: { id } }, { operation: "keys", hub }));
 
 /** Returns the newest document of the root that a target follows; undefined for none. @param id of the target */
 export async function newestRootOf(hub: HubConnection, id: string): Promise<string | undefined> {

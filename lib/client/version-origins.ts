@@ -57,13 +57,10 @@ export async function versionOfBytes(target: Target, hub: HubConnection, sha256:
 }
 
 async function* listed(target: Target, hub: HubConnection): AsyncGenerator<ManagedVersion> {
-  const [{ DevkeysClient }, { projectCalled }] = await Promise.all([
-    import("./devkeys-client.ts"),
-    import("./lookup.ts"),
-  ]);
-  const client = new DevkeysClient(hub);
+  const [{ keyService }, { projectCalled }] = await Promise.all([import("./key-service.ts"), import("./lookup.ts")]);
+  const client = keyService(hub);
   const id = target.kind === "project" ? target.slug : (await projectCalled(client, targetText(target))).id;
-  yield* client.listVersions(id);
+  yield* client.listVersions({ params: { id } });
 }
 
 /** Returns an origin in words: `ci, approved by anna (provenance, sbom)`; a dash for an unknown publisher. */

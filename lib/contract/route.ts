@@ -71,7 +71,9 @@ interface RouteFacts {
   form?: true;
   /** Schemas of successful answers, by status. */
   ok: Readonly<Record<number, z.ZodType | Content>>;
-  /** Further error statuses, in addition to those of every route. */
+  /** Whether its path only filters a list: then nothing that it names is missing, and no answer is a 404. */
+  filters?: true;
+  /** Error statuses beyond those of every route, and those that follow from what it takes ({@link errorsOf}). */
   errors?: readonly number[];
   /** Schemas of errors with fields of their own, by status. */
   faults?: Readonly<Record<number, z.ZodType>>;
@@ -81,6 +83,21 @@ interface RouteFacts {
   summary: string;
   description?: string;
   tags: readonly string[];
+}
+
+/** Returns the error statuses of a route: those that follow from its credential, path, query and body, and its own. */
+export function errorsOf(route: Route): number[] {
+  const { who, path, params, query, body, filters, errors = [] } = route;
+  const scopes =
+    "key" in who ? who.key : "session" in who ? who.session : "keyOrSession" in who ? who.keyOrSession : [];
+  return [
+    ...(body === undefined ? [] : [400, 415]),
+    ...("everyone" in who ? [] : [401]),
+    ...(scopes.length > 0 || "administrator" in who ? [403] : []),
+    ...(path.includes(":") && !filters ? [404] : []),
+    ...(body === undefined && query === undefined && params === undefined ? [] : [422]),
+    ...errors,
+  ];
 }
 
 /**

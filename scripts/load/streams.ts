@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DeployClient } from "../../lib/client/deploy-client.ts";
-import { DevkeysClient } from "../../lib/client/devkeys-client.ts";
+import { keyService } from "../../lib/client/key-service.ts";
 import { followChanges } from "../../lib/contract/changes/routes.ts";
 import { pathOf } from "../../lib/contract/surfaces/paths.ts";
 import { descriptors } from "../../lib/support/descriptors.ts";
@@ -73,9 +73,11 @@ try {
   const database = databaseUrl === undefined ? [] : ["--database-url", databaseUrl];
   await using hub = await serveHub(join(folder, "hub"), ["--rate-limit", "0", ...database]);
   const connection = { hubUrl: hub.url, apiKey: hub.admin.SEALIFT_API_KEY, timeoutMs: 30_000 };
-  const keys = new DevkeysClient(connection);
-  const project = await keys.createProject({ name: "Load", kind: "project" });
-  const key = await keys.createKey({ name: "load", project_id: project.id, scopes: ["deploy", "report", "read"] });
+  const keys = keyService(connection);
+  const project = await keys.createProject({ body: { name: "Load", kind: "project" } });
+  const key = await keys.createKey({
+    body: { name: "load", project_id: project.id, scopes: ["deploy", "report", "read"] },
+  });
   const publish = randomPublisher(connection, { projectId: project.id, folder, bytes: 20_000, onError: console.error });
   await publish("1.0.0");
 

@@ -123,8 +123,8 @@ const ASKED: Partial<Record<WordList, (hub: HubConnection, question: Question, a
   async versions(hub, question, add) {
     const { kind, slug } = await meant(hub, question);
     if (kind === "project") {
-      const { DevkeysClient } = await import("../../../lib/client/devkeys-client.ts");
-      for await (const { version } of new DevkeysClient(hub).listVersions(slug)) add(version);
+      const { keyService } = await import("../../../lib/client/key-service.ts");
+      for await (const { version } of keyService(hub).listVersions({ params: { id: slug } })) add(version);
     } else {
       const { MarketplaceClient } = await import("../../../lib/client/marketplace-client.ts");
       for (const { version } of (await new MarketplaceClient(kind, slug, hub).detail()).versions ?? []) add(version);
@@ -133,8 +133,8 @@ const ASKED: Partial<Record<WordList, (hub: HubConnection, question: Question, a
 };
 
 async function projects(hub: HubConnection, see: (project: Target & { id: string }) => void): Promise<void> {
-  const { DevkeysClient } = await import("../../../lib/client/devkeys-client.ts");
-  for await (const project of new DevkeysClient(hub).listProjects()) see(project);
+  const { keyService } = await import("../../../lib/client/key-service.ts");
+  for await (const project of keyService(hub).listProjects()) see(project);
 }
 
 /** Returns the target that the earlier words name. */

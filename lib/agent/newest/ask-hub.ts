@@ -1,5 +1,5 @@
-import { DevkeysClient } from "../../client/devkeys-client.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
+import { keyService } from "../../client/key-service.ts";
 import { projectCalled } from "../../client/lookup.ts";
 import { asSealiftError } from "../../contract/errors.ts";
 import type { ManagedVersion } from "../../contract/surfaces/keys.ts";
@@ -48,11 +48,12 @@ export async function askHub(target: Target, hub: HubConnection, running: string
 
 /** Finds the newest version and its rollout; nothing where the key may not list them. */
 async function published(target: Target, hub: HubConnection): Promise<Pick<TargetAtHub, "newest" | "rollout">> {
-  const client = new DevkeysClient(hub);
+  const client = keyService(hub);
   try {
     const id = target.kind === "project" ? target.slug : (await projectCalled(client, targetText(target))).id;
     const versions: ManagedVersion[] = [];
-    for await (const version of client.listVersions(id)) if (versions.push(version) === MOST_VERSIONS) break;
+    for await (const version of client.listVersions({ params: { id } }))
+      if (versions.push(version) === MOST_VERSIONS) break;
     const [newest] = versions.filter(isKnownToHosts).toSorted(byPrecedence);
     if (newest === undefined) return {};
     const found: Pick<TargetAtHub, "newest" | "rollout"> = { newest: listed(newest) };

@@ -1,5 +1,6 @@
+import { ask } from "../../client/ask.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
-import { RolloutsClient } from "../../client/rollouts.ts";
+import { showRollout } from "../../contract/rollouts/routes.ts";
 import type { VersionState } from "../../contract/version-states.ts";
 import type { TargetAtHub } from "../newest/ask-hub.ts";
 
@@ -9,5 +10,6 @@ export async function liveRollout(
   id: string,
   { rollout }: VersionState,
 ): Promise<Pick<TargetAtHub, "rollout">> {
-  return rollout === undefined ? {} : { rollout: await new RolloutsClient(id, hub).show(rollout) };
+  if (rollout === undefined) return {};
+  return { rollout: await ask(showRollout, { params: { id, rollout } }, { operation: "keys", hub }) };
 }

@@ -1,3 +1,4 @@
+import { ifFound } from "../../client/answers.ts";
 import { DeployClient } from "../../client/deploy-client.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
 import { MarketplaceClient } from "../../client/marketplace-client.ts";
@@ -138,10 +139,6 @@ export function projectPoll(projectId: string, connection: HubConnection): Poll 
 
 /** Returns whether the hub has yanked a version of the client's project, or has deleted it. */
 async function isYanked(client: DeployClient, version: string): Promise<boolean> {
-  try {
-    return (await client.locate(version)).is_yanked === true;
-  } catch (error) {
-    if (error instanceof SealiftError && error.status === 404) return true;
-    throw error;
-  }
+  const found = await ifFound(client.locate(version));
+  return found === undefined || found.is_yanked === true;
 }

@@ -18,5 +18,4 @@ export const listAudit = {
     actor: z.string().max(255).optional(),
   }),
   ok: { 200: page(auditRecord) },
-  errors: [401, 403, 422],
 } as const satisfies Route;

@@ -16,7 +16,7 @@ export const followChanges = {
     "The stream names what the key may see. A comment every 15 seconds, or as X-Sealift-Beat asks, shows that it is alive.",
   query: z.object({ targets: hintedTargets }),
   ok: { 200: { description: "The stream.", content: { "text/event-stream": { schema: z.string() } } } },
-  errors: [401, 403, 404, 422],
+  errors: [404],
 } as const satisfies Route;
 
 export const readMarks = {
@@ -29,7 +29,6 @@ export const readMarks = {
   description: "The fleet is that of the caller's owner, or the project's. Marks of one target are only compared.",
   query: z.object({ targets: hintedTargets.optional() }),
   ok: { 200: marksAnswer },
-  errors: [401, 403, 422],
 } as const satisfies Route;
 
 export const pollTargets = {
@@ -41,5 +40,4 @@ export const pollTargets = {
   summary: "Which of many targets have another answer to “latest” than the caller knows",
   body: pollRequest,
   ok: { 200: pollAnswer },
-  errors: [400, 401, 403, 415, 422],
 } as const satisfies Route;

@@ -51,5 +51,4 @@ export const findComponents = {
       .describe("lodash@<4.17.21, pkg:npm/lodash@^4, or pkg:maven/org.apache.logging.log4j/log4j-core@2.14.*"),
   }),
   ok: { 200: foundComponents },
-  errors: [401, 403, 422],
 } as const satisfies Route;

@@ -22,7 +22,7 @@ export const openSession = {
   summary: "Open a session for one project",
   body: authRequest,
   ok: { 200: authAnswer },
-  errors: [400, 401, 403, 404, 415, 422],
+  errors: [401, 403, 404],
 } as const satisfies Route;
 
 export const showLatest = {
@@ -33,7 +33,6 @@ export const showLatest = {
   otherHosts: "none",
   summary: "The latest version of the project",
   ok: { 200: latestAnswer, 304: notModified },
-  errors: [401, 403, 404],
 } as const satisfies Route;
 
 export const locateArtifact = {
@@ -45,7 +44,6 @@ export const locateArtifact = {
   load: "begun",
   summary: "Where the artifact of a version is, and its signature",
   ok: { 200: locationAnswer },
-  errors: [401, 403, 404],
 } as const satisfies Route;
 
 export const authorizeDeployment = {
@@ -58,7 +56,7 @@ export const authorizeDeployment = {
   summary: "The data-encryption key of an artifact, for a live deployment credential",
   body: authorizeRequest,
   ok: { 200: authorizeAnswer },
-  errors: [400, 401, 403, 404, 415, 422],
+  errors: [404],
 } as const satisfies Route;
 
 export const reportProject = {
@@ -71,5 +69,4 @@ export const reportProject = {
   summary: "Report a deployment; the same deployment_id again changes nothing",
   body: projectReport,
   ok: { 200: projectReportAnswer },
-  errors: [400, 401, 403, 415, 422],
 } as const satisfies Route;

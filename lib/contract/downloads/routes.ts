@@ -18,5 +18,5 @@ export const download = {
     signature: z.string().max(128).default(""),
   }),
   ok: { 200: bytes("The whole artifact."), 206: bytes("The range asked for."), 304: notModified },
-  errors: [403, 404, 416],
+  errors: [403, 416],
 } as const satisfies Route;

@@ -26,7 +26,6 @@ export const listProjectHosts = {
     200: z.record(z.string(), projectHost.extend(fleetFacts)),
     304: notModified,
   },
-  errors: [401, 403, 404, 422],
 } as const satisfies Route;
 
 export const showProjectHost = {
@@ -43,7 +42,6 @@ export const showProjectHost = {
       plugins: z.array(z.record(z.string(), z.unknown())).optional(),
     }),
   },
-  errors: [401, 403, 404],
 } as const satisfies Route;
 
 export const countProjectFleet = {
@@ -54,7 +52,6 @@ export const countProjectFleet = {
   otherHosts: "left out",
   summary: "The project's fleet in numbers: its hosts by state and by version, and their labels",
   ok: { 200: fleetCounts },
-  errors: [401, 403, 404],
 } as const satisfies Route;
 
 export const showProjectAdoption = {
@@ -65,7 +62,6 @@ export const showProjectAdoption = {
   otherHosts: "none",
   summary: "The project's hosts by version, and those that failed, day by day",
   ok: { 200: fleetAdoption },
-  errors: [401, 403, 404],
 } as const satisfies Route;
 
 export const forgetProjectHost = {
@@ -76,7 +72,6 @@ export const forgetProjectHost = {
   summary: "Forget a host of the project's fleet, until it reports again",
   params: projectHostParams,
   ok: { 204: noContent },
-  errors: [401, 403, 404],
 } as const satisfies Route;
 
 const ofTarget = { mount: "deployments", tags: ["deployments"] } as const;
@@ -98,7 +93,6 @@ export const listTargetHosts = {
     200: z.record(z.string(), reportRecord.extend(fleetFacts)),
     304: notModified,
   },
-  errors: [401, 403, 404, 422],
 } as const satisfies Route;
 
 export const showTargetHost = {
@@ -112,7 +106,6 @@ export const showTargetHost = {
   ok: {
     200: reportRecord.extend(detailFacts),
   },
-  errors: [401, 403, 404, 422],
 } as const satisfies Route;
 
 export const countTargetFleet = {
@@ -124,7 +117,6 @@ export const countTargetFleet = {
   summary: "The fleet in numbers: its hosts by state and by version, and their labels",
   params: targetParams,
   ok: { 200: fleetCounts },
-  errors: [401, 403, 404, 422],
 } as const satisfies Route;
 
 export const showTargetAdoption = {
@@ -136,7 +128,6 @@ export const showTargetAdoption = {
   summary: "The hosts by version, and those that failed, day by day",
   params: targetParams,
   ok: { 200: fleetAdoption },
-  errors: [401, 403, 404, 422],
 } as const satisfies Route;
 
 export const forgetTargetHost = {
@@ -147,7 +138,6 @@ export const forgetTargetHost = {
   summary: "Forget a host of the own fleet, until it reports again",
   params: targetHostParams,
   ok: { 204: noContent },
-  errors: [401, 403, 404, 422],
 } as const satisfies Route;
 
 export const listFleets = {
@@ -159,7 +149,6 @@ export const listFleets = {
   summary: "The fleets that the key may see: of its owner's reports, and of the projects that it controls",
   query: pageQuery,
   ok: { 200: page(fleetSummary) },
-  errors: [401, 403, 422],
 } as const satisfies Route;
 
 export const serveHost = {
@@ -172,7 +161,6 @@ export const serveHost = {
   params: z.object({ id: z.string(), host_id: z.string().max(255) }),
   body: z.strictObject({ out_of_service: z.string().trim().min(1).max(256).nullable() }),
   ok: { 204: noContent },
-  errors: [400, 401, 403, 404, 415, 422],
 } as const satisfies Route;
 
 export const labelHost = {
@@ -185,5 +173,4 @@ export const labelHost = {
   params: z.object({ id: z.string(), host_id: z.string().max(255) }),
   body: z.strictObject({ labels: labels.nullable() }),
   ok: { 204: noContent },
-  errors: [400, 401, 403, 404, 415, 422],
 } as const satisfies Route;

@@ -9,5 +9,4 @@ export const showHub = {
   summary: "The hub's database and storage, its start and its memory",
   tags: ["key service"],
   ok: { 200: hubFacts },
-  errors: [401, 403],
 } as const satisfies Route;

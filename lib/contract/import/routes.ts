@@ -11,6 +11,6 @@ export const importTargetVersion = ofKinds((kind) => ({
   summary: `Publish a version of a ${kind} from its source host, signed with the registered secret`,
   body: importRequest,
   ok: { 200: versionRecord.describe("The very same archive is published already."), 201: versionRecord },
-  errors: [400, 401, 403, 404, 413, 415, 422, 502],
+  errors: [413, 502],
   faults: { 409: archiveExists },
 }));

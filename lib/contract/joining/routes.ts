@@ -22,7 +22,6 @@ export const createInvite = {
   summary: "Invite hosts to a project; the token is shown once",
   body: inviteRequest,
   ok: { 201: newInvite },
-  errors: [400, 401, 403, 404, 415, 422],
 } as const satisfies Route;
 
 export const listInvites = {
@@ -33,7 +32,6 @@ export const listInvites = {
   summary: "The invites of a project, newest first, without their tokens",
   query: pageQuery,
   ok: { 200: page(inviteRecord) },
-  errors: [401, 403, 404, 422],
 } as const satisfies Route;
 
 export const revokeInvite = {
@@ -42,7 +40,6 @@ export const revokeInvite = {
   path: "/projects/:id/host-invites/:invite",
   summary: "Revoke an invite: nobody joins with its token any more; hosts that have joined stay",
   ok: { 204: noContent },
-  errors: [401, 403, 404],
 } as const satisfies Route;
 
 export const join = {
@@ -54,7 +51,7 @@ export const join = {
   summary: "Join a project as a host, or ask again whether somebody has approved it",
   body: joinRequest,
   ok: { 200: joinAnswer },
-  errors: [400, 401, 403, 409, 415, 422],
+  errors: [401, 403, 409],
   secret: ["token", "key", "deployment_credential"],
 } as const satisfies Route;
 
@@ -66,7 +63,6 @@ export const listJoined = {
   summary: "The hosts of a project whose keys speak for them, and those that wait for approval",
   query: joinedQuery,
   ok: { 200: page(joinedHost) },
-  errors: [401, 403, 404, 422],
 } as const satisfies Route;
 
 export const approveHost = {
@@ -75,7 +71,7 @@ export const approveHost = {
   path: "/projects/:id/joined-hosts/:host/approve",
   summary: "Let a host in that waits for approval",
   ok: { 204: noContent },
-  errors: [401, 403, 404, 409],
+  errors: [409],
 } as const satisfies Route;
 
 export const renameHost = {
@@ -85,7 +81,7 @@ export const renameHost = {
   summary: "Let the key of a host speak for another name",
   body: hostRenaming,
   ok: { 204: noContent },
-  errors: [400, 401, 403, 404, 409, 415, 422],
+  errors: [409],
 } as const satisfies Route;
 
 export const removeHost = {
@@ -94,5 +90,4 @@ export const removeHost = {
   path: "/projects/:id/joined-hosts/:host",
   summary: "Remove a host: its keys end at once, and it leaves the fleet",
   ok: { 204: noContent },
-  errors: [401, 403, 404],
 } as const satisfies Route;

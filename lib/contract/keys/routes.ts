@@ -13,7 +13,7 @@ export const createKey = {
   summary: "Issue an API key; its secrets are shown once",
   body: createKeyRequest,
   ok: { 201: createdKey },
-  errors: [400, 401, 403, 404, 415, 422],
+  errors: [404],
 } as const satisfies Route;
 
 export const showOwnKey = {
@@ -24,7 +24,6 @@ export const showOwnKey = {
   otherHosts: "none",
   summary: "The key that asks, without its secrets",
   ok: { 200: apiKeyRecord },
-  errors: [401],
 } as const satisfies Route;
 
 export const listKeys = {
@@ -36,7 +35,6 @@ export const listKeys = {
   description: "A key that ended more than 30 days ago is in no list. With `state`, only live or ended keys are.",
   query: pageQuery.extend({ state: z.enum(KEY_STATES).optional() }),
   ok: { 200: page(apiKeyRecord) },
-  errors: [401, 403, 422],
 } as const satisfies Route;
 
 export const revokeKey = {
@@ -48,7 +46,7 @@ export const revokeKey = {
   otherHosts: "none",
   summary: "Revoke a key, its sessions and its deployment credential at once",
   ok: { 204: noContent },
-  errors: [401, 403, 404],
+  errors: [403],
 } as const satisfies Route;
 
 export const rotateKey = {
@@ -60,5 +58,5 @@ export const rotateKey = {
   summary: "Issue a key with the same rights, and let the old one end after a grace",
   body: rotateKeyRequest.nullish(),
   ok: { 201: createdKey },
-  errors: [400, 401, 403, 404, 409, 415, 422],
+  errors: [403, 409],
 } as const satisfies Route;

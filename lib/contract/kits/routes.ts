@@ -12,7 +12,6 @@ import {
 } from "./records.ts";
 
 const shared = { mount: "devkeys", tags: ["kits"], otherHosts: "named" } as const;
-const errors = [400, 401, 403, 404, 415, 422];
 
 export const makeProjectKit = {
   ...shared,
@@ -24,7 +23,6 @@ export const makeProjectKit = {
   body: projectKitRequest,
   secret: ["deployment_credential"],
   ok: { 201: madeKit },
-  errors,
 } as const satisfies Route;
 
 export const makeArchiveKit = ofKinds((kind) => ({
@@ -38,7 +36,6 @@ export const makeArchiveKit = ofKinds((kind) => ({
   body: archiveKitRequest,
   secret: ["key"],
   ok: { 201: madeKit },
-  errors,
 }));
 
 export const listKits = {
@@ -49,7 +46,6 @@ export const listKits = {
   summary: "The kits of a project, plugin or service, newest first",
   query: kitsQuery,
   ok: { 200: page(kitRecord) },
-  errors: [401, 403, 404, 422],
 } as const satisfies Route;
 
 export const endKit = {
@@ -59,7 +55,6 @@ export const endKit = {
   who: { key: ["deploy"] },
   summary: "End a kit at the hub; a stick that is under way is not reached",
   ok: { 204: noContent },
-  errors: [401, 403, 404],
 } as const satisfies Route;
 
 export const submitKitReports = {
@@ -71,5 +66,5 @@ export const submitKitReports = {
   body: kitReports,
   maxBody: MAX_KIT_UPLOAD_BYTES,
   ok: { 200: kitReportsTaken },
-  errors: [400, 401, 403, 413, 415, 422],
+  errors: [413],
 } as const satisfies Route;

@@ -31,7 +31,7 @@ export const showTarget = ofKinds((kind) => ({
   summary: `The detail record of a ${kind}`,
   description: "A key is needed to see private targets; without access they are as missing ones.",
   ok: { 200: targetDetail, 304: notModified },
-  errors: [401, 404, 416],
+  errors: [416],
 }));
 
 export const installTarget = ofKinds((kind) => ({
@@ -53,7 +53,7 @@ export const installTarget = ofKinds((kind) => ({
     206: bytes("The range asked for.", "application/zip"),
     304: notModified,
   },
-  errors: [401, 403, 404, 416, 422],
+  errors: [416],
 }));
 
 export const listTargets = ofKinds((kind) => ({
@@ -69,7 +69,6 @@ export const listTargets = ofKinds((kind) => ({
     count: z.enum(["true", "false"]).default("false").describe("Whether the answer has the total of all pages"),
   }),
   ok: { 200: page(targetSummary).extend({ total: z.int().nonnegative().optional() }) },
-  errors: [401, 422],
 }));
 
 export const listTargetVersions = ofKinds((kind) => ({
@@ -81,7 +80,6 @@ export const listTargetVersions = ofKinds((kind) => ({
   summary: `The versions of a ${kind}, newest first`,
   query: pageQuery,
   ok: { 200: page(versionRecord) },
-  errors: [401, 404, 422],
 }));
 
 /** Error for a label that is taken. */
@@ -98,7 +96,7 @@ export const publishTargetVersion = ofKinds((kind) => ({
   form: true,
   body: versionFields.extend({ [ARCHIVE_PART.name]: z.file() }),
   ok: { 200: versionRecord.describe("The very same archive is published already."), 201: versionRecord },
-  errors: [400, 401, 403, 404, 413, 415, 422],
+  errors: [413],
   faults: { 409: archiveExists },
 }));
 
@@ -111,7 +109,6 @@ export const yankTargetVersion = ofKinds((kind) => ({
   summary: "Yank a version: it stays installable by its label, and is no longer the latest",
   body: yankRequest.nullish(),
   ok: { 200: versionRecord },
-  errors: [401, 403, 404, 415, 422],
 }));
 
 export const unyankTargetVersion = ofKinds((kind) => ({
@@ -119,7 +116,6 @@ export const unyankTargetVersion = ofKinds((kind) => ({
   method: "DELETE",
   summary: "Take a yank back",
   ok: { 200: versionRecord },
-  errors: [401, 403, 404],
 }));
 
 export const changeTarget = ofKinds((kind) => ({
@@ -130,7 +126,6 @@ export const changeTarget = ofKinds((kind) => ({
   summary: `Describe a ${kind}, or make it public or private`,
   body: targetChanges,
   ok: { 200: targetDetail },
-  errors: [400, 401, 403, 404, 415, 422],
 }));
 
 const grants = (kind: MarketplaceKind) =>
@@ -142,7 +137,6 @@ export const listGrants = ofKinds((kind) => ({
   summary: `The owners who may see the private ${kind}`,
   query: pageQuery,
   ok: { 200: page(grantRecord) },
-  errors: [401, 403, 404, 422],
 }));
 
 export const addGrant = ofKinds((kind) => ({
@@ -151,7 +145,6 @@ export const addGrant = ofKinds((kind) => ({
   summary: `Let an owner's keys see the private ${kind}`,
   body: grantRequest,
   ok: { 201: grantRecord },
-  errors: [400, 401, 403, 404, 415, 422],
 }));
 
 export const removeGrant = ofKinds((kind) => ({
@@ -160,5 +153,4 @@ export const removeGrant = ofKinds((kind) => ({
   path: `/${kind}s/:slug/grants/:owner`,
   summary: "Take a grant back",
   ok: { 204: noContent },
-  errors: [401, 403, 404],
 }));

@@ -20,7 +20,7 @@ export const createProject = {
   summary: "Create a project, plugin or service",
   body: createProjectRequest,
   ok: { 201: projectRecord },
-  errors: [400, 401, 403, 409, 415, 422],
+  errors: [409],
 } as const satisfies Route;
 
 export const listProjects = {
@@ -32,7 +32,6 @@ export const listProjects = {
   summary: "List the own projects, plugins and services",
   query: pageQuery,
   ok: { 200: page(projectRecord) },
-  errors: [401, 403, 422],
 } as const satisfies Route;
 
 export const showProject = {
@@ -43,7 +42,6 @@ export const showProject = {
   otherHosts: "none",
   summary: "One project, plugin or service",
   ok: { 200: projectRecord },
-  errors: [401, 403, 404],
 } as const satisfies Route;
 
 export const renameProject = {
@@ -54,7 +52,7 @@ export const renameProject = {
   summary: "Rename a project, plugin or service; its id and slug stay",
   body: projectChanges,
   ok: { 200: projectRecord },
-  errors: [400, 401, 403, 404, 409, 415, 422],
+  errors: [409],
 } as const satisfies Route;
 
 export const transferProject = {
@@ -67,7 +65,7 @@ export const transferProject = {
     "For administrators. Keys that are bound to it are revoked, unless keep_keys makes them the new owner's.",
   body: transferRequest,
   ok: { 200: transferAnswer },
-  errors: [400, 401, 403, 404, 409, 415, 422],
+  errors: [409],
 } as const satisfies Route;
 
 export const showDeletion = {
@@ -77,7 +75,6 @@ export const showDeletion = {
   who: { key: ["admin"] },
   summary: "What the deletion of a project, plugin or service would take",
   ok: { 200: projectDeletion },
-  errors: [401, 403, 404],
 } as const satisfies Route;
 
 export const deleteProject = {
@@ -91,5 +88,5 @@ export const deleteProject = {
     "of a plugin or service is never used again.",
   query: projectDeletionQuery,
   ok: { 200: projectDeletion },
-  errors: [401, 403, 404, 409, 422],
+  errors: [409],
 } as const satisfies Route;

@@ -18,7 +18,7 @@ export const addPublisher = {
   summary: "Trust a workflow of a CI system to publish to a target, or to create it",
   body: publisherRequest,
   ok: { 201: publisherRecord },
-  errors: [400, 401, 403, 404, 409, 415, 422],
+  errors: [404, 409],
 } as const satisfies Route;
 
 export const listPublishers = {
@@ -28,7 +28,6 @@ export const listPublishers = {
   summary: "The trusted publishers of the key's owner or target",
   query: pageQuery,
   ok: { 200: page(publisherRecord) },
-  errors: [401, 403, 422],
 } as const satisfies Route;
 
 export const removePublisher = {
@@ -37,7 +36,6 @@ export const removePublisher = {
   path: "/publishers/:publisher",
   summary: "Trust a publisher no longer; the keys that it got end, too",
   ok: { 204: noContent },
-  errors: [401, 403, 404],
 } as const satisfies Route;
 
 export const testPublisher = {
@@ -47,7 +45,6 @@ export const testPublisher = {
   summary: "Compare an identity token with a publisher, without using it up",
   body: publisherTestRequest,
   ok: { 200: publisherTest },
-  errors: [400, 401, 403, 404, 415, 422],
   secret: ["token"],
 } as const satisfies Route;
 
@@ -60,6 +57,6 @@ export const exchangeToken = {
   summary: "Exchange the identity token of a workflow run for a key of a quarter of an hour",
   body: exchangeRequest,
   ok: { 201: exchangeAnswer },
-  errors: [400, 401, 403, 409, 415, 422],
+  errors: [401, 403, 409],
   secret: ["token"],
 } as const satisfies Route;

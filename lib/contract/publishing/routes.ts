@@ -26,7 +26,7 @@ export const publishArtifact = {
   form: true,
   body: publishFields.extend({ [ARTIFACT_PART.name]: z.file() }),
   ok: { 200: publishResult.describe("The very same bytes are published already."), 201: publishResult },
-  errors: [400, 401, 403, 404, 413, 415, 422],
+  errors: [413],
   faults: { 409: versionExists },
 } as const satisfies Route;
 
@@ -38,7 +38,7 @@ export const publishDelta = {
   form: true,
   body: deltaFields.extend({ [ARTIFACT_PART.name]: z.file() }),
   ok: { 200: deltaResult.describe("The version has a delta from this base already."), 201: deltaResult },
-  errors: [400, 401, 403, 404, 409, 413, 415, 422],
+  errors: [409, 413],
 } as const satisfies Route;
 
 export const publishIndex = {
@@ -49,7 +49,7 @@ export const publishIndex = {
   form: true,
   body: z.object({ [INDEX_PART.name]: z.file() }),
   ok: { 200: indexResult.describe("The version has an index already."), 201: indexResult },
-  errors: [400, 401, 403, 404, 409, 413, 415, 422],
+  errors: [409, 413],
 } as const satisfies Route;
 
 export const listIndexes = {
@@ -58,7 +58,6 @@ export const listIndexes = {
   path: "/v1/projects/:project_id/indexes",
   summary: "Versions whose index is stored: those first that most hosts run, then the newest",
   ok: { 200: indexesAnswer },
-  errors: [401, 403, 404],
 } as const satisfies Route;
 
 export const readIndex = {
@@ -69,5 +68,5 @@ export const readIndex = {
   summary: "The sealed index of a version",
   description: `${HEADERS.download} is where the same bytes are given without a key, for a while.`,
   ok: { 200: bytes("The whole index."), 206: bytes("The range asked for.") },
-  errors: [401, 403, 404, 416],
+  errors: [416],
 } as const satisfies Route;

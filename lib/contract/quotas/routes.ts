@@ -12,5 +12,4 @@ export const listQuotas = {
   tags: ["key service"],
   query: pageQuery,
   ok: { 200: page(quotaRecord) },
-  errors: [401, 422],
 } as const satisfies Route;

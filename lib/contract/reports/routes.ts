@@ -18,7 +18,6 @@ export const reportTarget = {
   description: "Owning or seeing the target is not required: a host may report what it still runs.",
   body: deploymentReport,
   ok: { 201: reportRecord },
-  errors: [400, 401, 403, 415, 422],
 } as const satisfies Route;
 
 export const listReports = {
@@ -29,6 +28,7 @@ export const listReports = {
   who: { key: ["read"] },
   summary: "The own reports of a plugin or service, newest first",
   params: z.object({ kind: marketplaceKind, slug: z.string() }),
+  filters: true,
   query: pageQuery.extend({
     host_id: z.string().max(255).optional(),
     status: deploymentStatus.optional(),
@@ -37,5 +37,4 @@ export const listReports = {
     to: timestamp.optional().describe("Reports received before this time"),
   }),
   ok: { 200: page(reportRecord.extend({ log: reportedLog })) },
-  errors: [401, 403, 422],
 } as const satisfies Route;

@@ -12,7 +12,7 @@ export const startRollout = {
   summary: "Start a rollout of a version, which may yet have to be published",
   body: rolloutRequest,
   ok: { 201: rolloutRecord },
-  errors: [400, 401, 403, 404, 409, 415, 422],
+  errors: [409],
 } as const satisfies Route;
 
 export const listRollouts = {
@@ -24,7 +24,6 @@ export const listRollouts = {
   summary: "The rollouts of a project, plugin or service, newest first",
   query: pageQuery,
   ok: { 200: page(rolloutRecord) },
-  errors: [401, 403, 404, 422],
 } as const satisfies Route;
 
 export const showRollout = {
@@ -35,7 +34,6 @@ export const showRollout = {
   otherHosts: "left out",
   summary: "A rollout, with its waves and the hosts that fail",
   ok: { 200: rolloutRecord },
-  errors: [401, 403, 404],
 } as const satisfies Route;
 
 const change = {
@@ -44,7 +42,7 @@ const change = {
   who: { key: ["publish", "projects"] },
   body: rolloutChange.nullish(),
   ok: { 200: rolloutRecord },
-  errors: [400, 401, 403, 404, 409, 415, 422],
+  errors: [409],
 } as const;
 
 export const pauseRollout = {

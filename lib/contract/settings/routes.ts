@@ -23,7 +23,6 @@ export const sendCard = {
   description: "The key must speak for one host. The hub checks the form alone: the operator verifies a card.",
   body: cardUpload,
   ok: { 204: noContent },
-  errors: [400, 401, 403, 404, 415, 422],
 } as const satisfies Route;
 
 export const readOwnSettings = {
@@ -33,7 +32,6 @@ export const readOwnSettings = {
   summary: "The settings of the host whose key asks, sealed to it",
   description: "404 where nobody has made any: that takes no value away.",
   ok: { 200: ownSettings },
-  errors: [401, 403, 404],
 } as const satisfies Route;
 
 export const sendOutcome = {
@@ -43,7 +41,6 @@ export const sendOutcome = {
   summary: "What became of its settings on a host, signed by it",
   body: outcomeUpload,
   ok: { 204: noContent },
-  errors: [400, 401, 403, 404, 415, 422],
 } as const satisfies Route;
 
 export const listSettings = {
@@ -55,7 +52,6 @@ export const listSettings = {
   summary: "Cards, numbers and outcomes of a project's hosts",
   query: settingsQuery,
   ok: { 200: page(hostSettings) },
-  errors: [401, 403, 404, 422],
 } as const satisfies Route;
 
 export const uploadSettings = {
@@ -68,7 +64,7 @@ export const uploadSettings = {
   body: settingsUpload,
   maxBody: MAX_UPLOAD_BYTES,
   ok: { 200: settingsUploaded },
-  errors: [400, 401, 403, 404, 413, 415, 422],
+  errors: [413],
   faults: { 409: settingsConflict },
 } as const satisfies Route;
 
@@ -79,5 +75,4 @@ export const dropSettings = {
   who: { key: ["settings"] },
   summary: "Forget the card and the settings of a host; the host keeps what it has",
   ok: { 204: noContent },
-  errors: [401, 403, 404],
 } as const satisfies Route;

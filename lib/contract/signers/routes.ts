@@ -15,7 +15,6 @@ export const listSigners = {
   summary: "The signers of a project, plugin or service, by their keys",
   query: pageQuery,
   ok: { 200: page(signerRecord) },
-  errors: [401, 403, 404, 422],
 } as const satisfies Route;
 
 export const addSigner = {
@@ -26,7 +25,7 @@ export const addSigner = {
   summary: "Add a signer, or take a retired one back; from the first one on, others may not publish",
   body: addSignerRequest,
   ok: { 201: signerRecord },
-  errors: [400, 401, 403, 404, 409, 415, 422],
+  errors: [409],
 } as const satisfies Route;
 
 export const signVersion = {
@@ -38,7 +37,7 @@ export const signVersion = {
   description: "The hub verifies it over the stored bytes. The same signer again changes nothing; another one is 409.",
   body: authorSignature,
   ok: { 204: noContent },
-  errors: [400, 401, 403, 404, 409, 415, 422],
+  errors: [409],
 } as const satisfies Route;
 
 const ending = {
@@ -48,7 +47,6 @@ const ending = {
   params: z.object({ id: z.string(), key: signerKey }),
   body: endSignerRequest.nullish(),
   ok: { 200: signerRecord },
-  errors: [400, 401, 403, 404, 415, 422],
 } as const;
 
 export const retireSigner = {

@@ -17,7 +17,6 @@ export const registerSigningKey = {
   summary: "Register the owner's signing secret, in place of an earlier one",
   body: signingKeyRequest,
   ok: { 201: signingKeyRecord },
-  errors: [400, 401, 403, 415, 422],
   secret: ["secret"],
 } as const satisfies Route;
 
@@ -26,7 +25,7 @@ export const showSigningKey = {
   method: "GET",
   summary: "Whether a signing secret is registered, and since when",
   ok: { 200: signingKeyRecord },
-  errors: [401, 403, 404],
+  errors: [404],
 } as const satisfies Route;
 
 export const forgetSigningKey = {
@@ -34,5 +33,5 @@ export const forgetSigningKey = {
   method: "DELETE",
   summary: "Forget the signing secret",
   ok: { 204: noContent },
-  errors: [401, 403, 404],
+  errors: [404],
 } as const satisfies Route;

@@ -20,7 +20,6 @@ export const listStaged = {
   description: "A key that may only stage sees what it has staged itself.",
   query: pageQuery,
   ok: { 200: page(stagedVersion) },
-  errors: [401, 403, 422],
 } as const satisfies Route;
 
 export const showStaged = {
@@ -30,7 +29,6 @@ export const showStaged = {
   who: { key: ["publish", "stage"] },
   summary: "One version that waits for approval",
   ok: { 200: stagedVersion },
-  errors: [401, 403, 404],
 } as const satisfies Route;
 
 export const showOutcome = {
@@ -41,7 +39,6 @@ export const showOutcome = {
   summary: "Whether a version that was staged still waits, or is published; 404 once it is rejected or removed",
   description: "A key that may only stage asks about what it has staged itself.",
   ok: { 200: stagingOutcome },
-  errors: [401, 403, 404],
 } as const satisfies Route;
 
 export const approveStaged = {
@@ -53,7 +50,7 @@ export const approveStaged = {
   description: "The approver is another key, another person and another workflow run than what staged them.",
   body: approvalRequest,
   ok: { 200: approvalAnswer },
-  errors: [400, 401, 403, 404, 409, 415, 422],
+  errors: [404, 409],
 } as const satisfies Route;
 
 export const rejectStaged = {
@@ -64,7 +61,6 @@ export const rejectStaged = {
   summary: "Reject a staged version: its bytes are removed, and its label is free again",
   body: rejectionRequest,
   ok: { 204: noContent },
-  errors: [400, 401, 403, 404, 415, 422],
 } as const satisfies Route;
 
 export const requireApproval = {
@@ -75,5 +71,4 @@ export const requireApproval = {
   summary: "Require approval of new versions of a project, plugin or service, or no longer",
   body: approvalRule,
   ok: { 200: approvalRule },
-  errors: [400, 401, 403, 404, 415, 422],
 } as const satisfies Route;

@@ -11,21 +11,20 @@ const adding = {
   form: true,
   body: statementFields.extend({ [STATEMENT_PART.name]: z.file() }),
   ok: { 200: statementRecord.describe("The version has this very statement already."), 201: statementRecord },
-  errors: [400, 401, 403, 404, 409, 413, 415, 422],
+  errors: [409, 413],
 } as const;
 
 const listing = {
   method: "GET",
   summary: "The statements of a version",
   ok: { 200: statementsAnswer },
-  errors: [401, 403, 404],
 } as const;
 
 const reading = {
   method: "GET",
   summary: "The bytes of a statement, as they were published",
   ok: { 200: bytes("The whole statement."), 206: bytes("The range asked for.") },
-  errors: [401, 403, 404, 416, 422],
+  errors: [416],
 } as const;
 
 const kind = z.enum(STATEMENT_KINDS);

@@ -47,7 +47,7 @@ export const publishRoot = {
     "is 200, another 409. A key bound to one target publishes new versions of roots that no other target follows.",
   body: rootPublication,
   ok: { 200: rootRecord.describe("The hub has this very version already."), 201: rootRecord },
-  errors: [400, 401, 403, 404, 409, 415, 422],
+  errors: [404, 409],
 } as const satisfies Route;
 
 export const listRoots = {
@@ -59,7 +59,6 @@ export const listRoots = {
   summary: "The trust roots of the owner",
   query: pageQuery,
   ok: { 200: page(rootRecord) },
-  errors: [401, 403, 422],
 } as const satisfies Route;
 
 export const showRoot = {
@@ -71,7 +70,7 @@ export const showRoot = {
   summary: "A trust root, with the targets that follow it",
   params: byRoot,
   ok: { 200: rootRecord },
-  errors: [401, 403, 404, 409, 422],
+  errors: [409],
 } as const satisfies Route;
 
 export const readRoot = {
@@ -83,7 +82,7 @@ export const readRoot = {
   summary: "A version of a trust root, as it was published",
   params: byVersion,
   ok: { 200: rootDocument.describe("The document, as it was published.") },
-  errors: [401, 403, 404, 409, 422],
+  errors: [409],
 } as const satisfies Route;
 
 export const followedRoot = {
@@ -94,7 +93,6 @@ export const followedRoot = {
   otherHosts: "none",
   summary: "The trust root that a target follows",
   ok: { 200: rootRecord },
-  errors: [401, 403, 404],
 } as const satisfies Route;
 
 export const leaveRoot = {
@@ -104,7 +102,6 @@ export const leaveRoot = {
   who: { key: ["projects"] },
   summary: "Let a target follow no trust root at this hub; hosts keep the one that they have",
   ok: { 204: noContent },
-  errors: [401, 403, 404],
 } as const satisfies Route;
 
 const reading = {
@@ -112,7 +109,6 @@ const reading = {
   tags: ["trust roots"],
   summary: "A version of the trust root that names the signers, as it was published",
   ok: { 200: rootDocument.describe("The document, as it was published.") },
-  errors: [401, 403, 404, 422],
 } as const;
 const version = z.coerce.number().pipe(rootVersion);
 

@@ -20,7 +20,6 @@ export const listVersions = {
   summary: "The versions of a project, plugin or service, newest first",
   query: pageQuery,
   ok: { 200: page(managedVersion) },
-  errors: [401, 403, 404, 422],
 } as const satisfies Route;
 
 export const yankVersion = {
@@ -31,7 +30,6 @@ export const yankVersion = {
   summary: "Yank a version: it stays deployable by its label, and is no longer the latest",
   body: versionYankRequest.nullish(),
   ok: { 204: noContent },
-  errors: [400, 401, 403, 404, 415, 422],
 } as const satisfies Route;
 
 export const unyankVersion = {
@@ -41,7 +39,6 @@ export const unyankVersion = {
   who: { key: ["publish"] },
   summary: "Take a yank back",
   ok: { 204: noContent },
-  errors: [401, 403, 404],
 } as const satisfies Route;
 
 export const deprecateVersion = {
@@ -52,7 +49,6 @@ export const deprecateVersion = {
   summary: "Advise against a version: hosts that deploy it warn, and it stays the latest if it is",
   body: versionDeprecationRequest,
   ok: { 204: noContent },
-  errors: [400, 401, 403, 404, 415, 422],
 } as const satisfies Route;
 
 export const undeprecateVersion = {
@@ -62,7 +58,6 @@ export const undeprecateVersion = {
   who: { key: ["publish"] },
   summary: "Take the advice against a version back",
   ok: { 204: noContent },
-  errors: [401, 403, 404],
 } as const satisfies Route;
 
 export const releaseVersion = {
@@ -75,7 +70,7 @@ export const releaseVersion = {
   description: "One that every host may have already stays as it is. 409 while its own rollout is live.",
   body: versionReleaseRequest.nullish(),
   ok: { 200: versionReleased },
-  errors: [400, 401, 403, 404, 409, 415, 422],
+  errors: [409],
 } as const satisfies Route;
 
 export const deleteVersion = {
@@ -86,5 +81,4 @@ export const deleteVersion = {
   summary: "Delete a version and its bytes; its label is never used again",
   query: versionDeletion,
   ok: { 204: noContent },
-  errors: [401, 403, 404, 422],
 } as const satisfies Route;

@@ -1,7 +1,7 @@
 import multipart from "@fastify/multipart";
 import type { FastifyContextConfig, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import * as z from "zod";
-import type { Route, Who } from "../../contract/route.ts";
+import { errorsOf, type Route, type Who } from "../../contract/route.ts";
 import { MOUNTS } from "../../contract/surfaces/paths.ts";
 import { HubError } from "../base/errors.ts";
 import { errors, security } from "../http/documentation.ts";
@@ -73,7 +73,7 @@ function addRoute(app: FastifyInstance, url: string, { route, handle }: Served, 
       ...(params && { params }),
       ...(query && { querystring: query }),
       ...(body && { body }),
-      response: { ...route.ok, ...errors(...(route.errors ?? [])), ...route.faults },
+      response: { ...route.ok, ...errors(...errorsOf(route)), ...route.faults },
     },
     async handler(request, reply) {
       handled.add(request);

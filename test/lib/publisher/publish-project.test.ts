@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import t from "tap";
 import { DEFAULT_LIMITS } from "../../../lib/artifact/limits.ts";
-import { DevkeysClient } from "../../../lib/client/devkeys-client.ts";
+import { keyService } from "../../../lib/client/key-service.ts";
 import { publishArtifact } from "../../../lib/client/publish-client.ts";
 import { asSealiftError, type SealiftError } from "../../../lib/contract/errors.ts";
 import { buildProject, type PublishEvent, publishProject } from "../../../lib/publisher/publish-project.ts";
@@ -328,10 +328,10 @@ t.test("--output keeps the artifact and its keys, --dry-run writes nothing", asy
 t.test("keys and projects are made, listed page by page and revoked through the key service", async (t) => {
   const folder = t.testdir({});
   const hub = await startHub(t, { dataDir: join(folder, "hub") });
-  const client = new DevkeysClient({ hubUrl: `${hub.url}/`, apiKey: hub.adminKey, timeoutMs: 5000 });
-  const project = await client.createProject({ name: "Demo", kind: "project" });
+  const client = keyService({ hubUrl: `${hub.url}/`, apiKey: hub.adminKey, timeoutMs: 5000 });
+  const project = await client.createProject({ body: { name: "Demo", kind: "project" } });
   t.match(project, { kind: "project", slug: /^prj_/ });
-  const key = await client.createKey({ name: "hosts", project_id: project.slug, scopes: ["deploy"] });
+  const key = await client.createKey({ body: { name: "hosts", project_id: project.slug, scopes: ["deploy"] } });
   t.type(key.deployment_credential, "string");
   const names: string[] = [];
   for await (const listed of client.listKeys()) {
@@ -342,8 +342,11 @@ t.test("keys and projects are made, listed page by page and revoked through the 
   const projects: string[] = [];
   for await (const listed of client.listProjects()) projects.push(listed.slug);
   t.ok(projects.includes(project.slug));
-  await client.revokeKey(key.id);
-  const own = new DevkeysClient({ hubUrl: hub.url, apiKey: key.key, timeoutMs: 5000 });
+  await client.revokeKey({ params: { id: key.id } });
+  const own = keyService({ hubUrl: hub.url, apiKey: key.key, timeoutMs: 5000 });
   t.match(await errorOf(own.listKeys().next()), { kind: "AuthenticationError", code: "key_rejected" });
-  t.match(await errorOf(client.revokeKey("key_unknown")), { kind: "DeploymentError", code: "not_found" });
+  t.match(await errorOf(client.revokeKey({ params: { id: "key_unknown" } })), {
+    kind: "DeploymentError",
+    code: "not_found",
+  });
 });

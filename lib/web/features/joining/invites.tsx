@@ -77,11 +77,11 @@ export const InviteForm = ({ to, signers }: { to: string; signers: string[] }) =
 export const signersOf = ({ api }: PageContext, request: FastifyRequest, projectId: string): Promise<string[]> =>
   currentSigners(
     {
-      async *listSigners(id) {
-        yield* (await api.ask(request, callTo(listSigners, { params: { id }, query: { limit: "200" } })))?.items ?? [];
+      async *listSigners({ params }) {
+        yield* (await api.ask(request, callTo(listSigners, { params, query: { limit: "200" } })))?.items ?? [];
       },
-      async *listVersions(id) {
-        yield* (await api.ask(request, callTo(listVersions, { params: { id }, query: { limit: "200" } })))?.items ?? [];
+      async *listVersions({ params }) {
+        yield* (await api.ask(request, callTo(listVersions, { params, query: { limit: "200" } })))?.items ?? [];
       },
     },
     projectId,

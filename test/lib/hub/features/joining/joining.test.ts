@@ -1,7 +1,7 @@
 // Holds: when the key of a joined host ends (lib/hub/features/joining/invite-records.ts)
 // Holds: which keys of a host work (lib/hub/features/joining/host-records.ts)
 import t from "tap";
-import { JoiningClient } from "../../../../../lib/client/joining.ts";
+import { hostsWith, projectHosts } from "../../../../../lib/client/joining.ts";
 import { heldKey, rootChain } from "../../../../support/forged/roots.ts";
 import { isErrorBody, publication, startHub } from "../../../../support/hub/harness.ts";
 import { invited, ownSecrets, signerHex, soon } from "../../../../support/hub/joining.ts";
@@ -397,7 +397,7 @@ t.test("hosts are listed by name or invite, also through the client", async (t) 
   t.strictSame(await namesBy(`invite_id=${first.id}`), ["a", "b"]);
   t.strictSame(await namesBy(`invite_id=${first.id}&state=pending`), []);
   const hubUrl = { hubUrl: hub.url, apiKey: hub.adminKey, timeoutMs: 10_000 };
-  const client = new JoiningClient(hubUrl, project.id);
-  t.match(await client.hostsWith({ host_id: "c" }), [{ host_id: "c", invite_id: second.id }]);
-  t.strictSame(await client.hostsWith({ host_id: "nobody" }), []);
+  const client = projectHosts(hubUrl, project.id);
+  t.match(await hostsWith(client, { host_id: "c" }), [{ host_id: "c", invite_id: second.id }]);
+  t.strictSame(await hostsWith(client, { host_id: "nobody" }), []);
 });
