@@ -34,11 +34,17 @@ export interface KitOrder {
   onReceived?: (bytes: number, total: number | undefined) => void;
 }
 
+/** Time for which a hub is asked to end a kit that came onto no stick, in milliseconds. */
+const END_WITHIN_MS = 10_000;
+
+/** Called with a kit as soon as the hub has it, and with the id of its project, plugin or service. */
+type OnMade = (kit: MadeKit, of: string) => void;
+
 type Packed = Pick<KitText, "version" | "project" | "archive"> & { made: MadeKit; rootVersion: number | undefined };
 
 /**
  * Makes a kit: the sealed bytes of a version, everything that a hub says of it, and its key, which the hub seals to
- * each host. `kit.json` comes last: without it there is no kit.
+ * each host. `kit.json` comes last: without it there is no kit. A kit that came onto no stick is ended at the hub.
  *
  * @throws UsageError, AuthenticationError, ArtifactError, DeploymentError
  */
@@ -46,9 +52,13 @@ export async function makeKit(order: KitOrder): Promise<KitText> {
   const { target, folder, signal } = order;
   const hub = { ...order.hub, signal };
   await prepareStick(folder);
+  let kept: { kit: string; of: string } | undefined;
+  const onMade: OnMade = ({ id: kit }, of) => (kept = { kit, of });
   try {
     const { kind, slug } = target;
-    const packed = await (kind === "project" ? packProject(order, hub, slug) : packArchive(order, hub, { kind, slug }));
+    const packed = await (kind === "project"
+      ? packProject(order, hub, slug, onMade)
+      : packArchive(order, hub, { kind, slug }, onMade));
     const { made, version, project, archive, rootVersion } = packed;
     const { id, hub: url, digest, made_at, ends_at, hosts } = made;
     const text: KitText = {
@@ -62,22 +72,29 @@ export async function makeKit(order: KitOrder): Promise<KitText> {
     return readKitText(json);
   } catch (error) {
     await removeNew(folder, KIT_BYTES_FILE);
+    if (kept !== undefined) {
+      const ending = new KitsClient({ ...order.hub, signal: AbortSignal.timeout(END_WITHIN_MS) });
+      // Best effort: what keeps the kit from the stick may keep the hub from hearing of it.
+      await ending.end(kept.of, kept.kit).catch(() => undefined);
+    }
     throw error;
   }
 }
 
-async function packProject(order: KitOrder, hub: HubConnection, projectId: string): Promise<Packed> {
+async function packProject(order: KitOrder, hub: HubConnection, projectId: string, onMade: OnMade): Promise<Packed> {
   const { hosts, lastsS, folder, onReceived, deploymentCredential } = order;
   const client = new DeployClient(projectId, hub);
   await client.authenticate();
   const version = order.version === "latest" ? await client.latestVersion() : order.version;
+  // First of all: the hub says whether the key and the credential may, before anything is fetched.
+  const request = { version, hosts: [...hosts], lasts_s: lastsS, deployment_credential: deploymentCredential! };
+  const made = await new KitsClient(hub).makeOfProject(projectId, request);
+  onMade(made, projectId);
   const location = await client.locate(version);
   const { size_bytes: expectedBytes, root_version: rootVersion } = location;
   const limits = { maxBytes: MAX_PLAINTEXT_BYTES + NONCE_BYTES + TAG_BYTES, expectedBytes };
   const bytes = client.download(version, location, { ...limits, ...(onReceived && { onReceived }) });
   const { size, sha256 } = await writeNew(folder, KIT_BYTES_FILE, bytes);
-  const request = { version, hosts: [...hosts], lasts_s: lastsS, deployment_credential: deploymentCredential! };
-  const made = await new KitsClient(hub).makeOfProject(projectId, request);
   if (made.digest !== sha256)
     throw artifactError("artifact_changed", `The bytes of ${version} are not those of which the hub has the digest.`, {
       hint: "Have the kit made again; if it stays so, ask the hub's operator.",
@@ -92,6 +109,7 @@ async function packArchive(
   order: KitOrder,
   hub: HubConnection,
   target: { kind: MarketplaceKind; slug: string },
+  onMade: OnMade,
 ): Promise<Packed> {
   const { hosts, lastsS, folder, onReceived } = order;
   const client = new MarketplaceClient(target.kind, target.slug, hub);
@@ -112,7 +130,9 @@ async function packArchive(
     return { key, digest, archive: { hmac, signature, signer, named, repo, size_bytes, sha256, ...root } };
   });
   const request = { version, hosts: [...hosts], lasts_s: lastsS, digest, key: key.toString("base64") };
-  return { version, rootVersion, made: await new KitsClient(hub).makeOfArchive(target, request), ...packed };
+  const made = await new KitsClient(hub).makeOfArchive(target, request);
+  if (detail.id !== undefined) onMade(made, detail.id);
+  return { version, rootVersion, made, ...packed };
 }
 
 /** Measures bytes as they pass. */

@@ -20,7 +20,7 @@ t.test(
   "a stick that is full gets no kit, and a read-only one is deployed from",
   { skip: !canMount && "no file system can be mounted here" },
   async (t) => {
-    const { folder, target, root, made, make, deploy } = await offlineSite(t);
+    const { hub, folder, target, root, made, make, deploy } = await offlineSite(t);
     await target.publish("1.0.0", { "plugins/tides/large": "x".repeat(10) });
     const full = join(folder, "full");
     mount(t, full, "size=8k");
@@ -31,6 +31,9 @@ t.test(
       readdirSync(full).filter((name) => name !== "filler" && name !== "kit"),
       [],
     );
+
+    const live = (await hub.call("GET", `/devkeys/projects/${target.slug}/kits?live=true`)).body as { items: object[] };
+    t.strictSame(live.items, [], "the hub ends a kit that came onto no stick");
 
     const stick = join(folder, "stick");
     mount(t, stick, "size=4m");

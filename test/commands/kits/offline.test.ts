@@ -105,3 +105,18 @@ t.test("a plugin comes on a stick, with its author's HMAC", async (t) => {
   await target.publish("1.1.0");
   t.match((await deploy(await make("second"))).result, { error: { code: "signature_invalid" } });
 });
+
+t.test("a credential that authorizes nothing is refused before anything is fetched", async (t) => {
+  const { hub, folder, target, made } = await offlineSite(t);
+  await target.publish("1.0.0");
+  await writeFile(join(folder, "wrong"), "sdc_somebody-elses\n");
+  const asked: string[] = [];
+  hub.hub.app.server.on("request", ({ url = "" }) => asked.push(url));
+  const refused = await made("kit", ["--deployment-credential-file", "wrong"]);
+  t.match(refused.result, { error: { code: "forbidden" } }, refused.stdout);
+  t.notOk(
+    asked.some((url) => /artifacts|downloads/.test(url)),
+    asked.join(" "),
+  );
+  t.strictSame(await readdir(join(folder, "kit")), []);
+});
