@@ -23,6 +23,8 @@ export interface KitOrder {
   /** Version label, or `latest`. */
   version: string;
   hosts: readonly KitHost[];
+  /** Project of the hosts, for a plugin or service; undefined for hosts of none. */
+  hostsProjectId?: string | undefined;
   /** Time after which hosts refuse it, in seconds. */
   lastsS: number;
   /** Folder of the kit, new or empty. */
@@ -111,7 +113,7 @@ async function packArchive(
   target: { kind: MarketplaceKind; slug: string },
   onMade: OnMade,
 ): Promise<Packed> {
-  const { hosts, lastsS, folder, onReceived } = order;
+  const { hosts, hostsProjectId, lastsS, folder, onReceived } = order;
   const client = new MarketplaceClient(target.kind, target.slug, hub);
   const detail = await client.detail();
   const version = order.version === "latest" ? detail.latest_version : order.version;
@@ -129,7 +131,10 @@ async function packArchive(
     const root = rootVersion === undefined ? {} : { root_version: rootVersion };
     return { key, digest, archive: { hmac, signature, signer, named, repo, size_bytes, sha256, ...root } };
   });
-  const request = { version, hosts: [...hosts], lasts_s: lastsS, digest, key: key.toString("base64") };
+  const request = {
+    ...{ version, hosts: [...hosts], lasts_s: lastsS, digest, key: key.toString("base64") },
+    ...(hostsProjectId !== undefined && { hosts_project_id: hostsProjectId }),
+  };
   const made = await new KitsClient(hub).makeOfArchive(target, request);
   if (detail.id !== undefined) onMade(made, detail.id);
   return { version, rootVersion, made, ...packed };
