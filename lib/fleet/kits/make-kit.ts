@@ -14,7 +14,7 @@ import type { KitHost, MadeKit } from "../../contract/kits/records.ts";
 import { kitProject, type KitText } from "../../contract/kits/texts.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { type Target, targetText } from "../../contract/target.ts";
-import { prepareStick, removeNew, writeNew } from "./stick.ts";
+import { prepareStick, removeNew, requireRoom, writeNew } from "./stick.ts";
 
 /** Kit to make. */
 export interface KitOrder {
@@ -88,12 +88,13 @@ async function packProject(order: KitOrder, hub: HubConnection, projectId: strin
   const client = new DeployClient(projectId, hub);
   await client.authenticate();
   const version = order.version === "latest" ? await client.latestVersion() : order.version;
-  // First of all: the hub says whether the key and the credential may, before anything is fetched.
+  const location = await client.locate(version);
+  const { size_bytes: expectedBytes, root_version: rootVersion } = location;
+  if (expectedBytes !== undefined) await requireRoom(folder, expectedBytes);
+  // Before anything is fetched, the hub says whether the key and the credential may.
   const request = { version, hosts: [...hosts], lasts_s: lastsS, deployment_credential: deploymentCredential! };
   const made = await new KitsClient(hub).makeOfProject(projectId, request);
   onMade(made, projectId);
-  const location = await client.locate(version);
-  const { size_bytes: expectedBytes, root_version: rootVersion } = location;
   const limits = { maxBytes: MAX_PLAINTEXT_BYTES + NONCE_BYTES + TAG_BYTES, expectedBytes };
   const bytes = client.download(version, location, { ...limits, ...(onReceived && { onReceived }) });
   const { size, sha256 } = await writeNew(folder, KIT_BYTES_FILE, bytes);
@@ -122,6 +123,7 @@ async function packArchive(
   const { key, digest, ...packed } = await client.install(version, async (headers, body) => {
     // Called again where the connection is lost: another key, since no nonce is used twice with one.
     await removeNew(folder, KIT_BYTES_FILE);
+    if (headers.size !== undefined) await requireRoom(folder, headers.size + NONCE_BYTES + TAG_BYTES);
     const key = newDek();
     const archive = measured(body, (bytes) => onReceived?.(bytes, headers.size));
     const { sha256: digest } = await writeNew(folder, KIT_BYTES_FILE, sealed(archive.bytes, key));
