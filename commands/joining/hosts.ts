@@ -1,6 +1,7 @@
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import type { JoinedHost } from "../../lib/contract/joining/records.ts";
 import { INVITE_FACTS, JOINED_FACTS } from "../../lib/contract/joining/shown.ts";
+import type { KitRecord } from "../../lib/contract/kits/records.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { hostRemoval } from "../../lib/options/joining.ts";
 import { managed } from "../hub/managed.ts";
@@ -109,8 +110,8 @@ const remove = ofHost("remove", hostRemoval, {
   description: "Remove a host: its key ends at once, and it leaves the fleet",
   details: `
     Every key that speaks for the host ends, and rollouts no longer count it. What it runs goes on running; its watch says
-    that it was removed, and asks no more. Kits for it that have not ended are named: whoever has the machine and the
-    stick can open them.
+    that it was removed, and asks no more. Kits for it that have not ended are named, also those of plugins and services:
+    whoever has the machine and the stick can open them. Its reports are refused from then on.
   `,
   examples: [["A stolen machine", "$0 host remove harbour pier-7"]],
   async run({ client, hub, id }, { options: { dryRun }, note, done }, [project, host]) {
@@ -119,24 +120,27 @@ const remove = ofHost("remove", hostRemoval, {
     const kits = await liveKits(hub, id, host);
     if (!dryRun) await client.removeHost({ params: { host } });
     note(`${dryRun ? "would remove" : "Removed"} ${host}.`);
-    if (kits.length > 0) note(`It can open these kits until they end: ${kits.join(", ")}.`);
+    if (kits.length > 0)
+      note(
+        `It can open these kits until they end: ${kits.map(({ id: kit, target }) => `${kit} of ${target}`).join(", ")}.`,
+      );
     const invite = found?.invite_id;
     if (invite)
       note(
         `It came with ${invite}: while that is open, whoever has its token may join (\`sealift invite list ${project}\`).`,
       );
-    return done({ host_id: host, dry_run: dryRun, kits });
+    return done({ host_id: host, dry_run: dryRun, kits: kits.map(({ id: kit }) => kit) });
   },
 });
 
 /** Returns the kits for a host that have not ended; none where the hub knows no kits, or the key may not list them. */
-async function liveKits(hub: HubConnection, projectId: string, host: string): Promise<string[]> {
+async function liveKits(hub: HubConnection, projectId: string, host: string): Promise<KitRecord[]> {
   const [{ KitsClient }, { SealiftError }] = await Promise.all([
     import("../../lib/client/kits.ts"),
     import("../../lib/contract/errors.ts"),
   ]);
   try {
-    return await Array.fromAsync(new KitsClient(hub).list(projectId, { host_id: host, live: true }), ({ id }) => id);
+    return await Array.fromAsync(new KitsClient(hub).list(projectId, { host_id: host, live: true }));
   } catch (error) {
     if (error instanceof SealiftError && (error.status === 404 || error.status === 403)) return [];
     throw error;

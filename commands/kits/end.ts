@@ -14,8 +14,23 @@ const stateOf = ({ ended_at: ended, ends_at: end }: KitRecord): string =>
 
 export const KitList = resource("kit", ["TARGET"], kitsOf)("list", kitList, {
   description: "List the kits of a project, plugin or service",
-  examples: [["Which are still taken", "$0 kit list project:prj_… --live"]],
-  listed: () => ["id", "version", "made_at", "ends_at", "ended_at", "made_by", "digest", "hosts"],
+  details: "Those of a project are also the kits of plugins and services that were made for its hosts.",
+  examples: [
+    ["Which are still taken", "$0 kit list project:prj_… --live"],
+    ["What a stolen host can open", "$0 kit list project:prj_… --live --host pier-7"],
+  ],
+  listed: () => [
+    "id",
+    "target",
+    "hosts_project_id",
+    "version",
+    "made_at",
+    "ends_at",
+    "ended_at",
+    "made_by",
+    "digest",
+    "hosts",
+  ],
   run: ({ id, client }, shell) => {
     const { ofHost, live } = shell.options;
     return showList(shell, {
@@ -23,9 +38,13 @@ export const KitList = resource("kit", ["TARGET"], kitsOf)("list", kitList, {
       rows: client.list(id, { live, ...(ofHost !== undefined && { host_id: ofHost }) }),
       columns: {
         KIT: (kit: KitRecord) => kit.id,
+        TARGET: (kit: KitRecord) => kit.target,
         VERSION: (kit: KitRecord) => kit.version,
         STATE: stateOf,
-        HOSTS: (kit: KitRecord) => kit.hosts.map(({ host_id: host }) => host).join(", "),
+        HOSTS: (kit: KitRecord) =>
+          kit.hosts
+            .map(({ host_id: host, removed_at: removed }) => (removed === null ? host : `${host} (removed)`))
+            .join(", "),
       },
       none: "There is no kit.",
     });

@@ -17,6 +17,9 @@ export class KitMake extends withOptions(kitMake) {
 
       Each host's key is that of its card at the hub, or of the line that \`sealift host key\` prints on it. With
       \`--roll fleet.lock\` every key must be the one of the roll; without it you believe the hub about whose key it is.
+
+      A project's kit is for hosts of that project. For a plugin or service \`--project\` says whose hosts they are: when
+      one is removed there, its reports of this kit are refused, too.
     `,
     examples: [
       ["The latest version", "$0 kit make project:prj_… --host pier-7 --roll fleet.lock --out /media/stick"],
@@ -48,13 +51,15 @@ export class KitMake extends withOptions(kitMake) {
     using interrupt = interruptible();
     const folder = resolve(out);
     const lastsS = Math.round(lastsMs / 1000);
-    const order = { hub, target, version, hosts, lastsS, folder, deploymentCredential, signal: interrupt.signal };
-    const kit = await makeKit(order);
+    const order = { hub, target, version, hosts, hostsProjectId: projectId, lastsS, folder, deploymentCredential };
+    const kit = await makeKit({ ...order, signal: interrupt.signal });
     const names = hosts.map(({ host_id: host }) => host);
     if (!this.json)
       this.print.line(`${targetText(target)} ${kit.version} for ${names.join(", ")}, until ${kit.ends_at}: ${folder}`);
     if (roll === undefined)
       this.note("The hub said whose key it is: give --roll fleet.lock to compare each with your own list.");
+    if (projectId === undefined)
+      this.note("`sealift host remove` does not reach this kit: --project PROJECT says whose hosts it is for.");
     if (kit.project?.is_yanked === true) this.note(`warning: ${kit.version} was yanked.`);
     const { id, version: made, digest, made_at, ends_at } = kit;
     return this.done({

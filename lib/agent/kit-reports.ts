@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { HostKey } from "../artifact/sealed/host-key.ts";
-import { deploymentError } from "../contract/errors.ts";
+import { deploymentError, SealiftError } from "../contract/errors.ts";
 import type { Labels } from "../contract/labels.ts";
 import type { LocalReport } from "../contract/surfaces/reports.ts";
 import { isTargetName, type Target, targetOfName } from "../contract/target.ts";
@@ -32,7 +32,7 @@ interface Collecting {
  * Signs the unsent reports of all targets that take kits, and copies those that wait to a stick.
  *
  * @returns how many were written, and how many were there already
- * @throws DeploymentError `kit_unwritable`
+ * @throws DeploymentError `kit_unwritable`; ArtifactError `kit_unreadable` for names that differ by their case only
  */
 export async function collectReports(
   layout: Layout,
@@ -41,7 +41,9 @@ export async function collectReports(
 ): Promise<{ written: number; known: number }> {
   const counts = { written: 0, known: 0 };
   const unwritable = (error: unknown) =>
-    deploymentError("kit_unwritable", `${folder} takes no report: ${writeFault(error)}.`, { cause: error });
+    error instanceof SealiftError
+      ? error
+      : deploymentError("kit_unwritable", `${folder} takes no report: ${writeFault(error)}.`, { cause: error });
   await readdir(folder).catch((error: unknown) => {
     throw unwritable(error);
   });

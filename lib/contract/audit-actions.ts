@@ -251,7 +251,8 @@ export interface ActionFacts {
   "settings.upload": { hosts: number; settings_version: number };
   /** `number`: of the newest document; null for a host that had a card alone. */
   "settings.drop": OfHost & { number: number | null };
-  "kit.make": OfVersion & { kit: string; hosts: number; ends_at: string };
+  /** `hosts_project_id`: project of the hosts, for a plugin or service. */
+  "kit.make": OfVersion & { kit: string; hosts: number; ends_at: string; hosts_project_id?: string };
   "kit.end": OfVersion & { kit: string };
   "rollout.start": OfRolloutVersion;
   "rollout.replace": OfRollout;

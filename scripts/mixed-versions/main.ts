@@ -1,9 +1,10 @@
 /**
  * `npm run mixed-versions`: this version and the last release, together, as the real programs of each. Begins with
- * settings of a fleet and 0.2.0, which knows none. Then the hub of one with all that people and hosts do in the other.
- * Then a hub of each, publishers of each, agents of each, runtimes of each on what they deployed, and this version's
- * hub on the data of the release. Prints a line for each, and ends with 1 when something failed. With `--short` the
- * first two parts; with `--settings` the first alone. Older versions are built once, in the user's cache.
+ * settings of a fleet and 0.2.0, which knows none, and with an application that is asked while its host goes from 0.2.0
+ * to this version and back. Then the hub of one with all that people and hosts do in the other. Then a hub of each,
+ * publishers of each, agents of each, runtimes of each on what they deployed, and this version's hub on the data of the
+ * release. Prints a line for each, and ends with 1 when something failed. With `--short` the first three parts; with
+ * `--settings` or `--applications` that one alone. Older versions are built once, in the user's cache.
  */
 import { randomBytes } from "node:crypto";
 import { chmodSync, cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -13,6 +14,7 @@ import { fileURLToPath } from "node:url";
 import { scriptArguments } from "../arguments.ts";
 import { BEFORE_SETTINGS, buildOf, RELEASE } from "../older-build.ts";
 import { Programs } from "../quickstart/programs.ts";
+import { applicationJobs } from "./applications.ts";
 import { jobsOf } from "./jobs.ts";
 import { createProject, deploy, type Edition, type Project, publish, startHub } from "./project.ts";
 import { settingsJobs } from "./settings.ts";
@@ -50,9 +52,11 @@ async function call({ programs }: Edition, root: string): Promise<string> {
 }
 
 async function main(): Promise<void> {
-  const { short: isShort, settings: isSettings } = scriptArguments(import.meta.filename, {
-    options: { short: { type: "boolean", default: false }, settings: { type: "boolean", default: false } },
-  }).values;
+  const flag = { type: "boolean", default: false } as const;
+  const { values } = scriptArguments(import.meta.filename, {
+    options: { short: flag, settings: flag, applications: flag },
+  });
+  const isOne = values.settings || values.applications;
   const release = buildOf(RELEASE);
   const folder = mkdtempSync(join(tmpdir(), "sealift-mixed-"));
   // Started as root, a runtime gives its sandboxes another user, who has to find the plugins.
@@ -60,17 +64,23 @@ async function main(): Promise<void> {
   const edition = (name: string, checkout: string): Edition => ({ name, programs: new Programs(folder, checkout) });
   const today = edition("today", TODAY);
   const last = edition(RELEASE.slice(0, 8), release.root);
-  const before = edition("0.2.0", buildOf(BEFORE_SETTINGS).root);
+  const { root: rootBefore } = buildOf(BEFORE_SETTINGS);
+  const before = edition("0.2.0", rootBefore);
+  const serving = { today: edition("today", TODAY), before: edition("0.2.0", rootBefore) };
   const editions = [last, today];
   /** Ends everything of all editions that is still running. */
   const stop = async () => {
-    for (const { programs } of [...editions, before]) await programs.stop();
+    for (const { programs } of [...editions, before, serving.today, serving.before]) await programs.stop();
   };
   try {
-    for (const [what, job] of Object.entries(settingsJobs({ today, before, folder: join(folder, "settings") })))
-      await play(`settings, ${what}`, job);
-    await stop();
-    if (isSettings) return;
+    const settings = settingsJobs({ today, before, folder: join(folder, "settings") });
+    const applications = applicationJobs({ today, before, serving, folder: join(folder, "applications") });
+    for (const [part, jobs] of Object.entries({ settings, applications })) {
+      if (isOne && !values[part as "settings" | "applications"]) continue;
+      for (const [what, job] of Object.entries(jobs)) await play(`${part}, ${what}`, job);
+      await stop();
+    }
+    if (isOne) return;
     for (const [hub, others] of [
       [today, last],
       [last, today],
@@ -80,7 +90,7 @@ async function main(): Promise<void> {
         await play(`hub ${hub.name}, others ${others.name}, ${what}`, job);
       await stop();
     }
-    if (isShort) return;
+    if (values.short) return;
     for (const hub of editions) {
       const data = join(folder, "hubs", hub.name);
       const admin = await startHub(hub, data);

@@ -135,7 +135,7 @@ t.test("hosts and invites are removed, with a look first", async (t) => {
   t.strictSame((await keysOf(hub)).filter(Boolean), ["pier-7"]);
   const removed = await run("host remove Harbour pier-7");
   t.match(removed, { code: 0, stderr: new RegExp(`came with ${invite}`) });
-  t.match(removed.stderr, `It can open these kits until they end: ${kit.body["id"] as string}.`);
+  t.match(removed.stderr, `It can open these kits until they end: ${kit.body["id"] as string} of project:${id}.`);
   t.match(await run("host remove Harbour pier-7"), { code: 1, stderr: /not_found/ });
   t.match(await joinAs("pier-8", file), { code: 0 });
   t.match(await run(`invite revoke Harbour ${invite} --dry-run`), {

@@ -1,7 +1,8 @@
+import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { entryCalled } from "../../artifact/kits/kit-folder.ts";
-import { KIT_FILE } from "../../contract/kits/limits.ts";
+import { entryCalled, readRegular } from "../../artifact/kits/kit-folder.ts";
+import { KIT_FILE, MAX_KIT_BYTES } from "../../contract/kits/limits.ts";
 import type { Target } from "../../contract/target.ts";
 import { layoutOf } from "../../releases/layout.ts";
 import { missing } from "../../support/files.ts";
@@ -12,7 +13,7 @@ import type { Poll } from "./target.ts";
 const NO_KIT = { changed: true, etag: null, latest: { version: null, identity: null, yanked: [] } } as const;
 
 /**
- * Returns a poll of a folder to which kits come, such as that of a stick. Looks at the kit again only when its file is
+ * Returns a poll of a folder to which kits come, such as that of a stick. Opens the kit again only when its text is
  * another one. A folder that is not there, or has no kit, is no failure.
  */
 export function kitPoll(choice: KitChoice, target: Target, projectRoot: string): Poll {
@@ -34,15 +35,17 @@ export function kitPoll(choice: KitChoice, target: Target, projectRoot: string):
   };
 }
 
-/** Returns a text that changes with the kit in a folder; undefined where there is none. */
+/**
+ * Returns a text that changes with the kit in a folder; undefined where there is none. Kits of one project have one
+ * size, and FAT tells times to two seconds: only the text itself tells two sticks apart.
+ */
 async function markOf(folder: string): Promise<string | undefined> {
   try {
-    const stats = await stat(folder);
-    if (!stats.isDirectory()) return undefined;
+    if (!(await stat(folder)).isDirectory()) return undefined;
     const entry = await entryCalled(folder, KIT_FILE);
     if (entry === undefined) return undefined;
-    const { mtimeMs, size, ino } = await stat(join(folder, entry));
-    return `kit ${folder} ${mtimeMs} ${size} ${ino}`;
+    const text = await readRegular(join(folder, entry), MAX_KIT_BYTES);
+    return `kit ${folder} ${createHash("sha256").update(text).digest("hex")}`;
   } catch (error) {
     if (missing(error)) return undefined;
     throw error;

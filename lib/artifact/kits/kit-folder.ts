@@ -33,18 +33,33 @@ export const unreadableKit = (why: string, cause?: unknown): SealiftError =>
   });
 
 /**
- * Returns the entry of a folder with a name, whose case does not count: FAT may give it in other letters.
+ * Returns the entries of a folder with a name, whose case does not count: FAT may give it in other letters.
  *
- * @returns undefined for none
- * @throws ArtifactError `kit_unreadable` for two of them, and for a folder that cannot be read
+ * @throws ArtifactError `kit_unreadable` for a folder that cannot be read
  */
-export async function entryCalled(folder: string, name: string): Promise<string | undefined> {
+export async function entriesCalled(folder: string, name: string): Promise<string[]> {
   const names = await readdir(folder).catch((error: unknown) => {
     throw unreadableKit(`${folder}: ${readFault(error)}`, error);
   });
-  const [found, ...others] = names.filter((each) => each.toLowerCase() === name);
-  if (others.length > 0) throw unreadableKit(`${folder} has both ${found} and ${others.join(", ")}`);
-  return found;
+  return names.filter((each) => each.toLowerCase() === name);
+}
+
+/**
+ * Returns the entry of a folder with a name, as {@link entriesCalled}.
+ *
+ * @returns undefined for none
+ * @throws ArtifactError `kit_unreadable`, also for several of them: nothing says which one counts
+ */
+export async function entryCalled(folder: string, name: string): Promise<string | undefined> {
+  const [found, ...others] = await entriesCalled(folder, name);
+  if (others.length === 0) return found;
+  throw artifactError(
+    "kit_unreadable",
+    `The kit cannot be read: ${folder} has both ${found} and ${others.join(", ")}.`,
+    {
+      hint: "Nothing was changed. FAT takes these names for one: find out which one counts, and remove the other.",
+    },
+  );
 }
 
 /**

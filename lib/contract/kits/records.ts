@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { base64Of, hostId, publicKeyHex, sha256Hex, timestamp, versionLabel } from "../identifiers.ts";
+import { base64Of, hostId, projectId, publicKeyHex, sha256Hex, timestamp, versionLabel } from "../identifiers.ts";
 import { pageQuery } from "../paging.ts";
 import { KIT_LIFETIME_S, MAX_KIT_HOSTS, MAX_KIT_REPORT_BYTES, MAX_KIT_REPORTS } from "./limits.ts";
 import { kitId } from "./texts.ts";
@@ -33,6 +33,8 @@ export const archiveKitRequest = z.object({
   digest: sha256Hex,
   /** Key that it is sealed with, which the hub wraps and does not keep. */
   key: base64Of(32),
+  /** Project of the hosts: what happens to them there happens to them in the kit. Without it nothing does. */
+  hosts_project_id: projectId.optional(),
 });
 
 export const madeKit = z.object({
@@ -48,6 +50,10 @@ export type MadeKit = z.infer<typeof madeKit>;
 
 export const kitRecord = z.object({
   id: kitId,
+  /** Target as people write it: `project:ID`, `plugin:SLUG` or `service:SLUG`. */
+  target: z.string(),
+  /** Project of the hosts, for a plugin or service; null for a project's own kit, and where its maker named none. */
+  hosts_project_id: z.string().nullable(),
   version: z.string(),
   digest: sha256Hex,
   made_at: timestamp,

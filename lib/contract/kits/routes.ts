@@ -44,6 +44,7 @@ export const listKits = {
   path: "/projects/:id/kits",
   who: { key: ["deploy", "read"] },
   summary: "The kits of a project, plugin or service, newest first",
+  description: "Those of a project are also the kits of plugins and services for its hosts.",
   query: kitsQuery,
   ok: { 200: page(kitRecord) },
 } as const satisfies Route;

@@ -14,7 +14,7 @@ import type { KitHost, MadeKit } from "../../contract/kits/records.ts";
 import { kitProject, type KitText } from "../../contract/kits/texts.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { type Target, targetText } from "../../contract/target.ts";
-import { prepareStick, removeNew, writeNew } from "./stick.ts";
+import { prepareStick, removeNew, requireRoom, writeNew } from "./stick.ts";
 
 /** Kit to make. */
 export interface KitOrder {
@@ -23,6 +23,8 @@ export interface KitOrder {
   /** Version label, or `latest`. */
   version: string;
   hosts: readonly KitHost[];
+  /** Project of the hosts, for a plugin or service; undefined for hosts of none. */
+  hostsProjectId?: string | undefined;
   /** Time after which hosts refuse it, in seconds. */
   lastsS: number;
   /** Folder of the kit, new or empty. */
@@ -34,11 +36,17 @@ export interface KitOrder {
   onReceived?: (bytes: number, total: number | undefined) => void;
 }
 
+/** Time for which a hub is asked to end a kit that came onto no stick, in milliseconds. */
+const END_WITHIN_MS = 10_000;
+
+/** Called with a kit as soon as the hub has it, and with the id of its project, plugin or service. */
+type OnMade = (kit: MadeKit, of: string) => void;
+
 type Packed = Pick<KitText, "version" | "project" | "archive"> & { made: MadeKit; rootVersion: number | undefined };
 
 /**
  * Makes a kit: the sealed bytes of a version, everything that a hub says of it, and its key, which the hub seals to
- * each host. `kit.json` comes last: without it there is no kit.
+ * each host. `kit.json` comes last: without it there is no kit. A kit that came onto no stick is ended at the hub.
  *
  * @throws UsageError, AuthenticationError, ArtifactError, DeploymentError
  */
@@ -46,9 +54,13 @@ export async function makeKit(order: KitOrder): Promise<KitText> {
   const { target, folder, signal } = order;
   const hub = { ...order.hub, signal };
   await prepareStick(folder);
+  let kept: { kit: string; of: string } | undefined;
+  const onMade: OnMade = ({ id: kit }, of) => (kept = { kit, of });
   try {
     const { kind, slug } = target;
-    const packed = await (kind === "project" ? packProject(order, hub, slug) : packArchive(order, hub, { kind, slug }));
+    const packed = await (kind === "project"
+      ? packProject(order, hub, slug, onMade)
+      : packArchive(order, hub, { kind, slug }, onMade));
     const { made, version, project, archive, rootVersion } = packed;
     const { id, hub: url, digest, made_at, ends_at, hosts } = made;
     const text: KitText = {
@@ -62,22 +74,30 @@ export async function makeKit(order: KitOrder): Promise<KitText> {
     return readKitText(json);
   } catch (error) {
     await removeNew(folder, KIT_BYTES_FILE);
+    if (kept !== undefined) {
+      const ending = new KitsClient({ ...order.hub, signal: AbortSignal.timeout(END_WITHIN_MS) });
+      // Best effort: what keeps the kit from the stick may keep the hub from hearing of it.
+      await ending.end(kept.of, kept.kit).catch(() => undefined);
+    }
     throw error;
   }
 }
 
-async function packProject(order: KitOrder, hub: HubConnection, projectId: string): Promise<Packed> {
+async function packProject(order: KitOrder, hub: HubConnection, projectId: string, onMade: OnMade): Promise<Packed> {
   const { hosts, lastsS, folder, onReceived, deploymentCredential } = order;
   const client = new DeployClient(projectId, hub);
   await client.authenticate();
   const version = order.version === "latest" ? await client.latestVersion() : order.version;
   const location = await client.locate(version);
   const { size_bytes: expectedBytes, root_version: rootVersion } = location;
+  if (expectedBytes !== undefined) await requireRoom(folder, expectedBytes);
+  // Before anything is fetched, the hub says whether the key and the credential may.
+  const request = { version, hosts: [...hosts], lasts_s: lastsS, deployment_credential: deploymentCredential! };
+  const made = await new KitsClient(hub).makeOfProject(projectId, request);
+  onMade(made, projectId);
   const limits = { maxBytes: MAX_PLAINTEXT_BYTES + NONCE_BYTES + TAG_BYTES, expectedBytes };
   const bytes = client.download(version, location, { ...limits, ...(onReceived && { onReceived }) });
   const { size, sha256 } = await writeNew(folder, KIT_BYTES_FILE, bytes);
-  const request = { version, hosts: [...hosts], lasts_s: lastsS, deployment_credential: deploymentCredential! };
-  const made = await new KitsClient(hub).makeOfProject(projectId, request);
   if (made.digest !== sha256)
     throw artifactError("artifact_changed", `The bytes of ${version} are not those of which the hub has the digest.`, {
       hint: "Have the kit made again; if it stays so, ask the hub's operator.",
@@ -92,8 +112,9 @@ async function packArchive(
   order: KitOrder,
   hub: HubConnection,
   target: { kind: MarketplaceKind; slug: string },
+  onMade: OnMade,
 ): Promise<Packed> {
-  const { hosts, lastsS, folder, onReceived } = order;
+  const { hosts, hostsProjectId, lastsS, folder, onReceived } = order;
   const client = new MarketplaceClient(target.kind, target.slug, hub);
   const detail = await client.detail();
   const version = order.version === "latest" ? detail.latest_version : order.version;
@@ -102,6 +123,7 @@ async function packArchive(
   const { key, digest, ...packed } = await client.install(version, async (headers, body) => {
     // Called again where the connection is lost: another key, since no nonce is used twice with one.
     await removeNew(folder, KIT_BYTES_FILE);
+    if (headers.size !== undefined) await requireRoom(folder, headers.size + NONCE_BYTES + TAG_BYTES);
     const key = newDek();
     const archive = measured(body, (bytes) => onReceived?.(bytes, headers.size));
     const { sha256: digest } = await writeNew(folder, KIT_BYTES_FILE, sealed(archive.bytes, key));
@@ -111,8 +133,13 @@ async function packArchive(
     const root = rootVersion === undefined ? {} : { root_version: rootVersion };
     return { key, digest, archive: { hmac, signature, signer, named, repo, size_bytes, sha256, ...root } };
   });
-  const request = { version, hosts: [...hosts], lasts_s: lastsS, digest, key: key.toString("base64") };
-  return { version, rootVersion, made: await new KitsClient(hub).makeOfArchive(target, request), ...packed };
+  const request = {
+    ...{ version, hosts: [...hosts], lasts_s: lastsS, digest, key: key.toString("base64") },
+    ...(hostsProjectId !== undefined && { hosts_project_id: hostsProjectId }),
+  };
+  const made = await new KitsClient(hub).makeOfArchive(target, request);
+  if (detail.id !== undefined) onMade(made, detail.id);
+  return { version, rootVersion, made, ...packed };
 }
 
 /** Measures bytes as they pass. */

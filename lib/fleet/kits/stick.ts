@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
-import { type FileHandle, open, readdir, rm } from "node:fs/promises";
+import { type FileHandle, open, readdir, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { deploymentError, type SealiftError, usageError } from "../../contract/errors.ts";
 import { KIT_BYTES_FILE, KIT_FILE, KIT_REPORTS_FOLDER } from "../../contract/kits/limits.ts";
 import { makeFolder, writeFault } from "../../support/files.ts";
+import { sizeText } from "../../support/size-text.ts";
 
 /** Names that a kit has, in small letters: FAT may give them in others. */
 const OWN = new Set([KIT_FILE, KIT_BYTES_FILE]);
@@ -27,6 +28,25 @@ export async function prepareStick(folder: string): Promise<void> {
       ? `It is no kit without ${KIT_FILE}, such as an attempt that was interrupted leaves: remove it, and run this again.`
       : `A stick takes several kits, each in a folder of its own. Take the reports in ${KIT_REPORTS_FOLDER} from the old one first: sealift kit submit ${folder}`,
   });
+}
+
+/**
+ * Requires that a stick has room for so many bytes, before they are fetched. A file system that does not say how large
+ * it is, as some that users mount, is full when it is full.
+ *
+ * @throws DeploymentError `disk_full`
+ */
+export async function requireRoom(folder: string, bytes: number): Promise<void> {
+  const { blocks, bavail, bsize } = await statfs(folder);
+  const room = bavail * bsize;
+  if (blocks === 0 || room >= bytes) return;
+  throw deploymentError(
+    "disk_full",
+    `The stick has ${sizeText(room)} left, and the kit needs ${sizeText(bytes)}: ${folder}.`,
+    {
+      hint: "Nothing was fetched. Make room, or take another stick.",
+    },
+  );
 }
 
 /** Returns the error of a stick that does not take the kit's bytes. */

@@ -5,7 +5,7 @@ import type { RollingVersion } from "./latest/gate.ts";
 import type { Locked } from "./locked.ts";
 import type { Queries, Transacted, TransactedIn } from "./port.ts";
 import type { Project } from "./projects.ts";
-import type { StoredReport } from "./reports.ts";
+import type { HostSignature, StoredReport } from "./reports.ts";
 import type { AnyTable } from "./table.ts";
 import type { OwnerChange } from "./transfer.ts";
 
@@ -94,8 +94,8 @@ export async function admitBytes(transaction: Transacted, upload: Upload): Promi
   for (const hooks of hooksOf(transaction)) await hooks.admit?.(transaction, upload);
 }
 
-/** Tells whether a host of a project signs by a key, as some feature knows. @param key Ed25519, hexadecimal */
-export async function isKeyOfHost(db: Queries, projectId: string, hostId: string, key: string): Promise<boolean> {
+/** Tells whether a host of a project signs by a key, as some feature knows. */
+export async function isKeyOfHost(db: Queries, hostId: string, { key, projectId }: HostSignature): Promise<boolean> {
   for (const hooks of hooksOf(db)) if ((await hooks.hostKeyOf?.(db, projectId, hostId)) === key) return true;
   return false;
 }

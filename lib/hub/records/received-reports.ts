@@ -5,7 +5,7 @@ import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
 import type { deploymentReport } from "../../contract/surfaces/reports.ts";
 import type { RootMark } from "../../contract/trust/marks.ts";
 import { recordId } from "../base/identity.ts";
-import type { IncomingReport } from "./reports.ts";
+import type { HostSignature, IncomingReport } from "./reports.ts";
 import { subjectOf } from "./subjects.ts";
 
 /** Host of a surface-B report that names none. */
@@ -29,7 +29,7 @@ export interface ReportContext {
   /** Only host that the key speaks for; null for any. */
   keyHost: string | null;
   /** Kit by which the report came back, its digest, and who has signed it; undefined for one that its host sent. */
-  byKit?: { kit: string; digest: string; madeAt: string; signedBy: string } | undefined;
+  byKit?: { kit: string; digest: string; madeAt: string; signedBy: HostSignature } | undefined;
 }
 
 /** Stores reports in the database. */

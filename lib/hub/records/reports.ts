@@ -11,6 +11,14 @@ import type { StoredRecord } from "./host-columns.ts";
 import { advanceView, hostsBefore, type NewHost, storeHosts } from "./host-rows.ts";
 import type { Queries } from "./port.ts";
 
+/** Signature of a host under its report. */
+export interface HostSignature {
+  /** Ed25519 public key, hexadecimal. */
+  key: string;
+  /** Project whose cards may say that the key is the host's. */
+  projectId: string;
+}
+
 /** Deployment report, to be stored in the log and the fleet view. */
 export interface IncomingReport {
   id: string;
@@ -34,10 +42,10 @@ export interface IncomingReport {
   /** Version of the host's agent; undefined where it does not say it. */
   agent?: string | undefined;
   /**
-   * Ed25519 public key that has signed it, hexadecimal, where it came back from a host without network: it counts as of
-   * the time when it was made. Undefined for one that its host has sent.
+   * Signature of a host without network, by which it came back: it counts as of the time when it was made. Undefined for
+   * one that its host has sent.
    */
-  signedBy?: string | undefined;
+  signedBy?: HostSignature | undefined;
   /** Kept with the host's newest record only, and left out of the view. */
   steps?: readonly StepOutcome[] | undefined;
   createdAt: string;
@@ -84,7 +92,7 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
       const earlier = hosts.get(hostId);
       const wasBound = (earlier ?? before.get(hostId))?.is_bound === 1;
       // Whoever makes a kit names the keys of its hosts: that of a host with a key of its own must be known otherwise.
-      const isOwn = isBound || (signedBy !== undefined && (await isKeyOfHost(transaction, target, hostId, signedBy)));
+      const isOwn = isBound || (signedBy !== undefined && (await isKeyOfHost(transaction, hostId, signedBy)));
       if (wasBound && !isOwn) throw hasOwnKey(hostId);
       // A failed deployment that does not report the running version is assumed to have left it unchanged.
       const known = earlier?.record ?? parsed(before.get(hostId)?.record);

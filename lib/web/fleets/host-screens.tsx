@@ -3,6 +3,8 @@ import type { ReactNode } from "react";
 import { applicationsOf } from "../../contract/facts/host-applications.ts";
 import { type FormedFactIn, partsOf } from "../../contract/facts/host-shown.ts";
 import * as routes from "../../contract/fleets/routes.ts";
+import type { KitRecord } from "../../contract/kits/records.ts";
+import { listKits } from "../../contract/kits/routes.ts";
 import { listReports } from "../../contract/reports/routes.ts";
 import { blamelessCause, stoppedText, WAIT_TEXTS } from "../../contract/surfaces/host-record.ts";
 import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
@@ -78,6 +80,7 @@ export const host = fleetScreen(async ({ api, hub }, request, target) => {
   const { plugins = [] } = "plugins" in detail ? detail : {};
   const text = (value: unknown): string => (typeof value === "string" ? value : "");
   const history = await reportsOf(api, request, kind);
+  const kits = await kitsOf(api, request, target.id);
   const here = pagePaths.host(kind, slug, id);
   return (
     <Layout title={`${id}: ${name}`}>
@@ -139,6 +142,22 @@ export const host = fleetScreen(async ({ api, hub }, request, target) => {
             </ul>
           </Section>
         )}
+        {kits.length > 0 && (
+          <Section id="kits" title="Kits">
+            <p className="help">Whoever has this host and one of these sticks can open it until its end.</p>
+            <Table
+              label="Kits that have not ended"
+              columns={["Kit", "Of", ["Version", "num"], "Ends"]}
+              rows={kits.map(({ id: kit, target: of, version, ends_at: end }) => [
+                kit,
+                kit,
+                of,
+                version,
+                <Time at={end} />,
+              ])}
+            />
+          </Section>
+        )}
         {history !== undefined && (
           <Section id="history" title="History">
             <Table
@@ -186,6 +205,16 @@ async function reportsOf(api: Api, request: FastifyRequest, kind: TargetKind) {
   const params = { kind, slug: param(request, "slug") };
   const query = { host_id: param(request, "host"), limit: "20" };
   return unlessHidden(api.page(request, callTo(listReports, { params, query })));
+}
+
+/** Reads the newest kits for a host that have not ended; none where the key may not list them. */
+async function kitsOf(api: Api, request: FastifyRequest, id: string | undefined): Promise<KitRecord[]> {
+  if (id === undefined) return [];
+  const query = { host_id: param(request, "host"), live: "true", limit: "50" };
+  const listed = await api.ask(request, callTo(listKits, { params: { id }, query }));
+  return (listed?.items ?? []).filter(({ hosts }) =>
+    hosts.some(({ host_id: host, removed_at: removed }) => host === query.host_id && removed === null),
+  );
 }
 
 /** Takes a host out of service for a reason, or back without one. */

@@ -23,12 +23,12 @@ import { until } from "../../support/until.ts";
 const STAYS = (mark: string): string =>
   `require("node:fs").writeFileSync(${JSON.stringify(mark)}, ""); process.on("SIGTERM", () => {}); ${HOPPERS} setInterval(() => {}, 1000);`;
 
-/** Returns the command lines of the living processes of a user. */
+/** Returns the command lines of the living processes of a user. One that is ending has let go of its own already. */
 async function processesOf(user: string): Promise<string[]> {
   const uid = Number(execFileSync("id", ["-u", user], { encoding: "utf8" }));
   const found: string[] = [];
   for (const pid of await pidsOf(uid)) found.push(await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => ""));
-  return found;
+  return found.filter((line) => line !== "");
 }
 
 async function hosted(t: Test) {

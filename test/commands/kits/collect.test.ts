@@ -1,5 +1,5 @@
 // Holds: reports that wait for a stick are collected, also those of a first kit that failed (lib/agent/kit-reports.ts)
-import { mkdir, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import { offlineSite, sealift } from "../../support/host/offline-site.ts";
@@ -27,4 +27,27 @@ t.test("a folder that is not there is an error, though no report waits", async (
   const { folder, root } = await offlineSite(t);
   const collect = ["kit", "collect", "nowhere", "--host-key-file", "host.key", "--project-root", root];
   t.match((await sealift(folder, collect)).result, { error: { code: "kit_unwritable" } });
+});
+
+t.test("names that differ only by their case are told by name, or taken for one", async (t) => {
+  const { hub, folder, target, root, make, deploy } = await offlineSite(t);
+  await target.publish("1.0.0");
+  const kit = await make("kit");
+  t.match((await deploy(kit)).result, { outcome: "deployed" });
+  const collect = async (): Promise<object> =>
+    (await sealift(folder, ["kit", "collect", kit, "--host-key-file", "host.key", "--project-root", root])).result;
+  const to = ["--hub-url", hub.url, "--api-key-file", target.options["api_key_file"]!];
+  await mkdir(join(kit, "REPORTS"));
+  const both = {
+    error: { code: "kit_unreadable", message: /kit has both REPORTS and reports\.$/, hint: /remove the other/ },
+  };
+  t.match(await collect(), both);
+  t.match((await sealift(folder, ["kit", "submit", kit, ...to])).result, both);
+  await rm(join(kit, "REPORTS"), { recursive: true });
+  const [name] = await readdir(join(kit, "reports"));
+  await copyFile(join(kit, "reports", name!), join(kit, "reports", name!.toUpperCase()));
+  t.match(await collect(), { written: 0, known: 1 }, "whichever of the two somebody made");
+  await writeFile(join(kit, "reports", name!), "a part");
+  t.match(await collect(), { written: 1, known: 0 });
+  t.match((await sealift(folder, ["kit", "submit", kit, ...to])).result, { taken: 1, known: 1, refused: 0 });
 });

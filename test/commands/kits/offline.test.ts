@@ -105,3 +105,37 @@ t.test("a plugin comes on a stick, with its author's HMAC", async (t) => {
   await target.publish("1.1.0");
   t.match((await deploy(await make("second"))).result, { error: { code: "signature_invalid" } });
 });
+
+t.test("the kit of a plugin is for hosts of a project, and ends with them", async (t) => {
+  const { hub, folder, target, make, made, deploy } = await offlineSite(t, "plugin");
+  await target.publish("1.0.0");
+  const at = ["--hub-url", hub.url, "--api-key-file", "api.key"];
+  await hub.call("POST", "/devkeys/projects", { json: { name: "Shop", kind: "project" } });
+  await made("loose");
+  const kit = await make("kit", ["--project", "Shop"]);
+  t.match((await deploy(kit)).result, { outcome: "deployed" });
+  const listed = await sealift(folder, ["kit", "list", "Shop", "--live", "--host", "pier-7", ...at]);
+  const [first, ...others] = listed.events.filter(({ event }) => event === "kit");
+  t.match(first, { target: "plugin:tides", hosts_project_id: /^prj_/, hosts: [{ host_id: "pier-7" }] });
+  t.strictSame(others, [], "not the one without a project");
+  const removed = await sealift(folder, ["host", "remove", "Shop", "pier-7", ...at]);
+  t.match(removed.result, { kits: [first!["id"]] });
+  const submitted = await sealift(folder, ["kit", "submit", kit, ...at]);
+  t.match(submitted.result, { taken: 0, refused: 1 });
+  t.match(submitted.stdout, "host_removed");
+});
+
+t.test("a credential that authorizes nothing is refused before anything is fetched", async (t) => {
+  const { hub, folder, target, made } = await offlineSite(t);
+  await target.publish("1.0.0");
+  await writeFile(join(folder, "wrong"), "sdc_somebody-elses\n");
+  const asked: string[] = [];
+  hub.hub.app.server.on("request", ({ url = "" }) => asked.push(url));
+  const refused = await made("kit", ["--deployment-credential-file", "wrong"]);
+  t.match(refused.result, { error: { code: "forbidden" } }, refused.stdout);
+  t.notOk(
+    asked.some((url) => url.includes("/downloads/")),
+    asked.join(" "),
+  );
+  t.strictSame(await readdir(join(folder, "kit")), []);
+});

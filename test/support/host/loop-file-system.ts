@@ -22,6 +22,38 @@ export function mountLoop(t: Test, type: "xfs" | "btrfs"): { folder: string } | 
   });
 }
 
+/**
+ * Mounts a new FAT32, as most sticks have it, until the test ends: by FUSE, since not every kernel knows FAT.
+ *
+ * @param bytes size of the stick
+ * @returns its folder, and what takes the stick out and puts it in again
+ */
+export function mountFat(t: Test, bytes: number) {
+  const image = join(temporaryFolder(t), "image");
+  const folder = join(temporaryFolder(t), "stick");
+  writeFileSync(image, "");
+  truncateSync(image, bytes);
+  mkdirSync(folder);
+  run("mkfs.vfat", "-F", "32", image);
+  let isIn = false;
+  const stick = {
+    folder,
+    putIn(how: "ro" | "rw+" = "rw+") {
+      run("fusefat", image, folder, "-o", how);
+      isIn = true;
+    },
+    takeOut() {
+      if (isIn) run("umount", folder);
+      isIn = false;
+    },
+    /** Requires the file system to be whole. @throws Error with what is wrong with it */
+    check: () => run("fsck.vfat", "-n", image),
+  };
+  t.teardown(stick.takeOut);
+  stick.putIn();
+  return stick;
+}
+
 /** Mounts a file system of a few bytes in memory, until the test ends, as {@link mountLoop} does. */
 export const mountMemory = (t: Test, bytes: number): { folder: string } | { reason: string } =>
   mount(t, (folder) => run("mount", "-t", "tmpfs", "-o", `size=${bytes}`, "tmpfs", folder));

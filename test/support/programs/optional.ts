@@ -44,6 +44,12 @@ const FOR_ITSELF = [
   'mount -t binfmt_misc none /proc/sys/fs/binfmt_misc && "$0" --version',
 ];
 
+/** Mounts a small FAT in a folder that goes with it: in containers there may be no FUSE, and only root unmounts. */
+const MOUNTS_FAT = [
+  'd=$(mktemp -d) && trap "rm -rf $d" EXIT && mkdir $d/m && truncate -s 1M $d/i && PATH=$PATH:/usr/sbin:/sbin',
+  "mkfs.vfat $d/i && fusefat $d/i $d/m -o rw+ && mountpoint -q $d/m && umount $d/m",
+].join(" && ");
+
 /** Every program that tests may start and that is neither part of Node.js nor of each Debian. */
 export const OPTIONAL = {
   "aarch64-linux-gnu-strip": from("binutils-aarch64-linux-gnu"),
@@ -62,12 +68,14 @@ export const OPTIONAL = {
   "dpkg-deb": from("dpkg"),
   filefrag: from("e2fsprogs", "-V"),
   fish: from("fish"),
+  fusefat: { ...from("fusefat", "-c", MOUNTS_FAT), program: "sh" },
   git: from("git"),
   go: from("golang-go", "version"),
   haproxy: from("haproxy", "-v"),
   initdb: { ...from("postgresql"), forNamedUsers: true },
   man: from("man-db"),
   "mkfs.btrfs": from("btrfs-progs"),
+  "mkfs.vfat": from("dosfstools", "--help"),
   "mkfs.xfs": from("xfsprogs", "-V"),
   openssl: from("openssl", "version"),
   pip: from("python3-pip"),

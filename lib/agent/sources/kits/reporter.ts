@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { entryCalled, readRegular } from "../../../artifact/kits/kit-folder.ts";
+import { entriesCalled, entryCalled, readRegular } from "../../../artifact/kits/kit-folder.ts";
 import type { HostKey } from "../../../artifact/sealed/host-key.ts";
 import { parseKitReport, signKitReport } from "../../../artifact/sealed/kit.ts";
 import { deploymentError } from "../../../contract/errors.ts";
@@ -69,7 +69,8 @@ export async function carryReport(folder: string, name: string, text: string): P
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
   // Whoever else may write on the stick could put a link in its place meanwhile.
   await using reports = await openFolder(path);
-  const known = await entryCalled(reports.path("."), name);
+  const named = await entriesCalled(reports.path("."), name);
+  const known = named.includes(name) ? name : named[0];
   if (known !== undefined) {
     // A stick that was pulled out may have a part of it.
     const kept = await readRegular(reports.path(known), 2 * MAX_KIT_REPORT_BYTES).catch(() => undefined);

@@ -1,5 +1,7 @@
+import { inTransaction } from "../../records/port.ts";
 import type { HubFeature } from "../feature.ts";
-import { changeHosts, forgetKits, hasHost } from "./records.ts";
+import { hasHost, leaveHosts, removeHost, renameKitHost } from "./host-records.ts";
+import { forgetKits, removeOldKits } from "./records.ts";
 import { kitRoutes } from "./routes.ts";
 import { kitHosts, kits } from "./tables.ts";
 
@@ -7,17 +9,29 @@ import { kitHosts, kits } from "./tables.ts";
 export const kitsFeature: HubFeature = {
   name: "kits",
   tables: [kits, kitHosts],
-  async onAudit(db, { action, subject, facts }, now) {
-    if (action === "host.rename") await changeHosts(db, subject, facts.from, { host_id: facts.to });
-    if (action === "host.remove")
-      await changeHosts(db, subject, facts.host_id, { removed_at: new Date(now).toISOString() });
+  async onAudit(db, { action, subject: projectId, facts }, now) {
+    if (action === "host.rename")
+      await inTransaction(db, (changes) => renameKitHost(changes, { projectId, hostId: facts.from }, facts.to));
+    if (action === "host.remove") {
+      const at = new Date(now).toISOString();
+      await inTransaction(db, (changes) => removeHost(changes, { projectId, hostId: facts.host_id }, at));
+    }
   },
   // A host without network has mostly never joined, and may be stolen all the same.
   knowsHost: hasHost,
   // Hosts whose keys stay go on with their kits; what has come back already stays in the fleet.
-  async onTransfer(transaction, { id, kind }, { keepKeys }) {
-    if (!keepKeys && kind === "project") await forgetKits(transaction, id);
+  async onTransfer(transaction, { id, kind }, { keepKeys, now }) {
+    if (kind !== "project") return;
+    if (!keepKeys) await forgetKits(transaction, id);
+    await leaveHosts(transaction, id, keepKeys ? undefined : now);
   },
-  onDelete: (transaction, { id }) => forgetKits(transaction, id),
-  start: () => Promise.resolve({ routes: kitRoutes }),
+  async onDelete(transaction, { id }, now) {
+    await forgetKits(transaction, id);
+    await leaveHosts(transaction, id, now);
+  },
+  start: ({ database, clock }) =>
+    Promise.resolve({
+      routes: kitRoutes,
+      chores: { "old kits": () => removeOldKits(database.kysely, clock()) },
+    }),
 };

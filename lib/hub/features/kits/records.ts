@@ -1,10 +1,12 @@
+import type { Expression, ExpressionBuilder, SqlBool } from "kysely";
 import { hostFingerprint } from "../../../artifact/sealed/host-key.ts";
 import type { KitHost, KitRecord } from "../../../contract/kits/records.ts";
 import type { Principal } from "../../base/principal.ts";
 import { controls } from "../../base/rights.ts";
 import type { PageRange, Queries, Transacted } from "../../records/port.ts";
-import type { Project } from "../../records/projects.ts";
+import { findProject, type Project } from "../../records/projects.ts";
 import { deleteWhere, selectWhere, updateWhere } from "../../records/rows.ts";
+import { subjectOf, targetOfSubject } from "../../records/subjects.ts";
 import { type KitHostsTable, type KitsTable, own } from "./tables.ts";
 
 /** Keeps a kit with its hosts. */
@@ -16,6 +18,12 @@ export async function storeKit(transaction: Transacted, kit: KitsTable, hosts: r
   }));
   await own(transaction).insertInto("kit_hosts").values(rows).execute();
 }
+
+/** Returns the condition for the kits of a project, plugin or service: those of its versions, and for its hosts. */
+export const isOf =
+  (projectId: string) =>
+  (eb: ExpressionBuilder<{ kits: KitsTable }, "kits">): Expression<SqlBool> =>
+    eb.or([eb("kits.project_id", "=", projectId), eb("kits.hosts_project_id", "=", projectId)]);
 
 /** Kits to list. */
 export interface AskedKits {
@@ -34,11 +42,15 @@ export async function listKits(
   { projectId, owner, host, liveAt }: AskedKits,
   { after, limit }: PageRange,
 ): Promise<KitRecord[]> {
-  const rows = await selectWhere(own(db), "kits", { project_id: projectId })
-    .selectAll()
-    .$if(after !== "", (query) => query.where("id", "<", after))
-    .$if(owner !== undefined, (query) => query.where("owner", "=", owner!))
-    .$if(liveAt !== undefined, (query) => query.where("ended_at", "is", null).where("ends_at", ">", liveAt!))
+  const rows = await own(db)
+    .selectFrom("kits")
+    .innerJoin("projects as p", "p.id", "kits.project_id")
+    .selectAll("kits")
+    .select(["p.kind", "p.slug"])
+    .where(isOf(projectId))
+    .$if(after !== "", (query) => query.where("kits.id", "<", after))
+    .$if(owner !== undefined, (query) => query.where("kits.owner", "=", owner!))
+    .$if(liveAt !== undefined, (query) => query.where("kits.ended_at", "is", null).where("kits.ends_at", ">", liveAt!))
     .$if(host !== undefined, (query) =>
       query.where((eb) =>
         eb.exists(
@@ -50,7 +62,7 @@ export async function listKits(
         ),
       ),
     )
-    .orderBy("id", "desc")
+    .orderBy("kits.id", "desc")
     .limit(limit)
     .execute();
   if (rows.length === 0) return [];
@@ -65,22 +77,41 @@ export async function listKits(
     .orderBy("host_id")
     .execute();
   const ofKit = Map.groupBy(hosts, ({ kit_id }) => kit_id);
-  return rows.map(({ project_id: _project, holder: _holder, owner: _owner, ...kit }) => ({
+  return rows.map(({ project_id: id, holder: _holder, owner: _owner, kind, slug, ...kit }) => ({
     ...kit,
+    target: targetOfSubject(subjectOf({ id, kind, slug } as Project)),
     hosts: (ofKit.get(kit.id) ?? []).map(({ kit_id: _, ...each }) => each),
   }));
 }
 
-/**
- * Tells whether a key acts on a kit: on all of a target that it controls, and on the own kits of a plugin or service
- * that it only sees: their reports go into a fleet of its own.
- */
-export const actsOn = (principal: Principal, kit: KitsTable, project: Project): boolean =>
-  controls(principal, project) ||
-  (project.kind !== "project" && principal.projectId === null && kit.owner === principal.owner);
+/** Kit with what it is of and for. */
+export interface FoundKit {
+  kit: KitsTable;
+  /** Project, plugin or service. */
+  target: Project;
+  /** Project of its hosts, for a plugin or service; undefined where none is named. */
+  hostsProject: Project | undefined;
+}
 
-export const findKit = (db: Queries, id: string): Promise<KitsTable | undefined> =>
-  selectWhere(own(db), "kits", { id }).selectAll().executeTakeFirst();
+export async function findKit(db: Queries, id: string): Promise<FoundKit | undefined> {
+  const kit = await selectWhere(own(db), "kits", { id }).selectAll().executeTakeFirst();
+  const target = kit && (await findProject(db, kit.project_id));
+  if (kit === undefined || target === undefined) return undefined;
+  const { hosts_project_id: hostsProjectId } = kit;
+  return { kit, target, hostsProject: hostsProjectId === null ? undefined : await findProject(db, hostsProjectId) };
+}
+
+/** Returns the project, plugin or service by which a key acts on a kit: what it is of, or the project of its hosts. */
+export const actingFor = (principal: Principal, { target, hostsProject }: FoundKit): Project | undefined =>
+  [target, hostsProject].find((project) => project !== undefined && controls(principal, project));
+
+/**
+ * Tells whether a key acts on a kit: on all of a target and for the hosts of a project that it controls, and on the own
+ * kits of a plugin or service that it only sees: their reports go into a fleet of its own.
+ */
+export const actsOn = (principal: Principal, found: FoundKit): boolean =>
+  actingFor(principal, found) !== undefined ||
+  (found.target.kind !== "project" && principal.projectId === null && found.kit.owner === principal.owner);
 
 export const findKitHost = (db: Queries, kitId: string, fingerprint: string): Promise<KitHostsTable | undefined> =>
   selectWhere(own(db), "kit_hosts", { kit_id: kitId, fingerprint }).selectAll().executeTakeFirst();
@@ -94,37 +125,16 @@ export async function endKit(transaction: Transacted, id: string, now: string): 
   return ended.length > 0;
 }
 
-/** Changes the hosts of one name in all kits of a project. */
-export async function changeHosts(
-  db: Queries,
-  projectId: string,
-  hostId: string,
-  columns: Partial<Pick<KitHostsTable, "host_id" | "removed_at">>,
-): Promise<void> {
-  await own(db)
-    .updateTable("kit_hosts")
-    .set(columns)
-    .where("host_id", "=", hostId)
-    .where("kit_id", "in", (eb) => eb.selectFrom("kits").select("id").where("project_id", "=", projectId))
-    .execute();
+/** Days for which a kit is kept after hosts take it no more: until then its reports may come back. */
+const KEPT_DAYS = 366;
+
+/** Removes kits that ended long ago. Reports that came back by them stay. @param now milliseconds since 1970 */
+export async function removeOldKits(db: Queries, now: number): Promise<void> {
+  const before = new Date(now - KEPT_DAYS * 24 * 60 * 60 * 1000).toISOString();
+  await own(db).deleteFrom("kits").where("ends_at", "<", before).execute();
 }
 
-/** Tells whether a kit of a project is for a host that was not removed. */
-export async function hasHost(db: Queries, projectId: string, hostId: string): Promise<boolean> {
-  const found = own(db)
-    .selectFrom("kit_hosts")
-    .select("kit_id")
-    .where("host_id", "=", hostId)
-    .where("removed_at", "is", null)
-    .where("kit_id", "in", (eb) => eb.selectFrom("kits").select("id").where("project_id", "=", projectId));
-  return (await found.limit(1).executeTakeFirst()) !== undefined;
-}
-
-/** Removes the kits of a project, plugin or service that is being deleted. */
+/** Removes the kits of the versions of a project, plugin or service. */
 export async function forgetKits(transaction: Transacted, projectId: string): Promise<void> {
-  await own(transaction)
-    .deleteFrom("kit_hosts")
-    .where("kit_id", "in", (eb) => eb.selectFrom("kits").select("id").where("project_id", "=", projectId))
-    .execute();
   await deleteWhere(own(transaction), "kits", { project_id: projectId }).execute();
 }

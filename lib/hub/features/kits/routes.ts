@@ -18,10 +18,10 @@ import type { Principal } from "../../base/principal.ts";
 import { controls } from "../../base/rights.ts";
 import { pageOf } from "../../http/documentation.ts";
 import { findArtifact } from "../../records/artifacts.ts";
-import { findProject } from "../../records/projects.ts";
+import { findProject, type Project } from "../../records/projects.ts";
 import { fleetOf, subjectOf } from "../../records/subjects.ts";
 import type { Core } from "../feature.ts";
-import { actsOn, endKit, findKit, listKits, storeKit } from "./records.ts";
+import { actingFor, actsOn, endKit, findKit, type FoundKit, listKits, storeKit } from "./records.ts";
 import { takeReport } from "./take-report.ts";
 
 /** Version that a kit is made of. */
@@ -31,6 +31,8 @@ interface Packed {
   subject: string;
   target: string;
   holder: string;
+  /** Project of the hosts, for a plugin or service; null for a project's own kit, and where none is named. */
+  hostsProjectId: string | null;
   /** Whether the key acts on the target, and not only sees it. */
   isControlled: boolean;
   version: string;
@@ -54,19 +56,31 @@ export function kitRoutes(options: MountOptions<Core>): readonly Served[] {
     for (const { host_id: host, x25519 } of hosts)
       if (!isUsableReader(Buffer.from(x25519, "hex")))
         throw unprocessable(`hosts: everybody could read what is sealed to the key of ${host}.`);
-    const { id: project_id, subject, target, holder, version, digest, key } = packed;
+    const { id: project_id, hostsProjectId, subject, target, holder, version, digest, key } = packed;
     const now = hub.clock();
     const times = { made_at: new Date(now).toISOString(), ends_at: new Date(now + lasts * 1000).toISOString() };
     const id = recordId("kit", now);
-    const authority = { principal, projectIds: [packed.isControlled ? project_id : null] } as const;
+    const authority = { principal, projectIds: [packed.isControlled ? project_id : null, hostsProjectId] } as const;
     const url = hub.publicUrl();
     await audited(hub, request, authority, async (transaction, tell) => {
-      const row = { id, project_id, holder, version, digest, ...times, ended_at: null };
+      const row = {
+        id,
+        project_id,
+        hosts_project_id: hostsProjectId,
+        holder,
+        version,
+        digest,
+        ...times,
+        ended_at: null,
+      };
       await storeKit(transaction, { ...row, made_by: principal.keyId, owner: principal.owner }, hosts);
       await tell({
         action: "kit.make",
         subject,
-        facts: { kit: id, version, hosts: hosts.length, ends_at: times.ends_at },
+        facts: {
+          ...{ kit: id, version, hosts: hosts.length, ends_at: times.ends_at },
+          ...(hostsProjectId !== null && { hosts_project_id: hostsProjectId }),
+        },
       });
     });
     const terms = { kit: id, hub: url, target, version, digest, ...times, key } satisfies Partial<KitTerms>;
@@ -77,18 +91,24 @@ export function kitRoutes(options: MountOptions<Core>): readonly Served[] {
     return { id, hub: url, digest, ...times, hosts: Object.fromEntries(sealed) };
   }
 
-  /** Finds a kit that the key may see. @throws HubError 404 */
-  async function kitOf(principal: Principal, projectId: string, kitId: string) {
-    const [project, kit] = [await findProject(db, projectId), await findKit(db, kitId)];
-    if (project === undefined || kit?.project_id !== project.id || !actsOn(principal, kit, project))
-      throw notFound("There is no such kit.");
-    return { project, kit };
+  /** Finds a kit of a project, plugin or service, or for a project's hosts, that the key acts on. @throws HubError 404 */
+  async function kitOf(principal: Principal, projectId: string, kitId: string): Promise<FoundKit> {
+    const found = await findKit(db, kitId);
+    if (found === undefined || !actsOn(principal, found)) throw notFound("There is no such kit.");
+    if (found.target.id !== projectId && found.hostsProject?.id !== projectId) throw notFound("There is no such kit.");
+    return found;
+  }
+
+  /** Finds a project whose hosts get a kit. @throws HubError 404 for one that the key does not act on */
+  async function projectOf(principal: Principal, id: string): Promise<Project> {
+    const project = await controlled(principal, id);
+    if (project.kind !== "project") throw notFound("There is no such project.");
+    return project;
   }
 
   return [
     serve(routes.makeProjectKit, async (request, principal) => {
-      const project = await controlled(principal, request.params.id);
-      if (project.kind !== "project") throw notFound("There is no such project.");
+      const project = await projectOf(principal, request.params.id);
       const { version, deployment_credential: deploymentCredential } = request.body;
       const found = await findArtifact(statements, project.id, version, principal);
       if (found === undefined) throw notFound("The project has no such version.");
@@ -96,9 +116,9 @@ export function kitRoutes(options: MountOptions<Core>): readonly Served[] {
       const question = { projectId: project.id, deploymentCredential, artifactSignature: signature, principal };
       const dek = await authorizeDek(options, request, question);
       const target = targetText({ kind: "project", slug: project.id });
-      const packed = { id: project.id, subject: project.id, target, holder: "", isControlled: true };
+      const of = { id: project.id, subject: project.id, target, holder: "", hostsProjectId: null };
       const bytes = { version, digest: sha256, key: dek.toString("base64") };
-      return makeKit(request, principal, { ...packed, ...bytes }, request.body);
+      return makeKit(request, principal, { ...of, ...bytes, isControlled: true }, request.body);
     }),
 
     ...(["plugin", "service"] as const).map((kind) => {
@@ -112,10 +132,11 @@ export function kitRoutes(options: MountOptions<Core>): readonly Served[] {
           const { slug } = request.params;
           const named = { kind, slug } as const;
           const fleet = fleetOf({ ...named, owner: principal.owner });
-          const { version, digest, key } = request.body;
-          const packed = { id: target.id, subject: subjectOf(named), target: targetText(named), holder: fleet.holder };
-          const isControlled = controls(principal, target);
-          return makeKit(request, principal, { ...packed, isControlled, version, digest, key }, request.body);
+          const { version, digest, key, hosts_project_id: hostsProjectId = null } = request.body;
+          if (hostsProjectId !== null) await projectOf(principal, hostsProjectId);
+          const of = { id: target.id, subject: subjectOf(named), target: targetText(named), holder: fleet.holder };
+          const packed = { ...of, hostsProjectId, isControlled: controls(principal, target), version, digest, key };
+          return makeKit(request, principal, packed, request.body);
         },
       );
     }),
@@ -139,13 +160,12 @@ export function kitRoutes(options: MountOptions<Core>): readonly Served[] {
     }),
 
     serve(routes.endKit, async (request, principal) => {
-      const { project, kit } = await kitOf(principal, request.params.id, request.params.kit);
-      const authority = { principal, projectIds: [controls(principal, project) ? project.id : null] } as const;
+      const found = await kitOf(principal, request.params.id, request.params.kit);
+      const { kit, target } = found;
+      const authority = { principal, projectIds: [actingFor(principal, found)?.id ?? null] } as const;
       await audited(hub, request, authority, async (transaction, tell) => {
         if (!(await endKit(transaction, kit.id, hub.now()))) return;
-        const { kind, id, slug } = project;
-        const subject = subjectOf(kind === "project" ? { kind, id } : { kind, slug });
-        await tell({ action: "kit.end", subject, facts: { kit: kit.id, version: kit.version } });
+        await tell({ action: "kit.end", subject: subjectOf(target), facts: { kit: kit.id, version: kit.version } });
       });
     }),
 

@@ -25,8 +25,20 @@ export const kits = table(
     made_by: name,
     owner: name,
     ended_at: time.nullable(),
+    /** Project of the hosts, for a plugin or service; null for a project's own kit, and where its maker named none. */
+    hosts_project_id: projectId.nullable(),
   },
-  { references: { project_id: projects }, indexes: { kits_project: ["project_id", "id"] }, since: SINCE },
+  {
+    references: { project_id: projects, hosts_project_id: projects },
+    indexes: { kits_project: ["project_id", "id"] },
+    since: SINCE,
+    added: {
+      "0019-hosts-of-kits": {
+        columns: ["hosts_project_id"],
+        indexes: { kits_hosts_project: ["hosts_project_id", "id"], kits_end: ["ends_at"] },
+      },
+    },
+  },
 );
 export type KitsTable = RowOf<typeof kits>;
 

@@ -9,10 +9,10 @@ import { JSON_LIMITS, parseJson } from "../../../support/documents/limits.ts";
 import { safelyParsed } from "../../../support/documents/safe-parse.ts";
 import { HubError } from "../../base/errors.ts";
 import type { Principal } from "../../base/principal.ts";
-import { findProject, type Project } from "../../records/projects.ts";
+import type { Project } from "../../records/projects.ts";
 import { type ReportContext, storeProjectReport, storeTargetReport } from "../../records/received-reports.ts";
 import { selectWhere } from "../../records/rows.ts";
-import { subjectOf } from "../../records/subjects.ts";
+import { subjectOf, targetOfSubject } from "../../records/subjects.ts";
 import type { Core } from "../feature.ts";
 import { actsOn, findKit, findKitHost } from "./records.ts";
 import type { KitsTable } from "./tables.ts";
@@ -28,9 +28,6 @@ const refused = (
 
 const invalid = (why: string): Taken => refused("kit_report_invalid", `The report was not taken: ${why}.`);
 
-/** Returns a target as people write it. */
-const targetOf = ({ kind, id, slug }: Project): string => targetText({ kind, slug: kind === "project" ? id : slug });
-
 /**
  * Takes a report that has come back from a host without network. It must be signed by a host of the kit that it names.
  * It counts once, and as of the time when it was made: late ones do not say that a host was heard of now.
@@ -45,14 +42,15 @@ export async function takeReport(hub: Core, principal: Principal, text: string):
     return refused("kit_report_invalid", error.message);
   }
   const { signed, digest } = report;
-  const kit = await findKit(db, signed.kit);
-  const project = kit && (await findProject(db, kit.project_id));
-  if (kit === undefined || project === undefined || !actsOn(principal, kit, project))
+  const found = await findKit(db, signed.kit);
+  if (found === undefined || !actsOn(principal, found))
     return refused(
       "kit_unknown",
-      `The hub knows no kit ${signed.kit} of the key's: it was made at another hub, or after the backup that this one was restored from.`,
+      `The hub knows no kit ${signed.kit} of the key's: it was made at another hub, or after the backup that this one was restored from, or ended more than a year ago.`,
     );
-  if (signed.target !== targetOf(project)) return invalid(`the kit ${kit.id} is of ${targetOf(project)}`);
+  const { kit, target: project } = found;
+  const target = targetOfSubject(subjectOf(project));
+  if (signed.target !== target) return invalid(`the kit ${kit.id} is of ${target}`);
   const host = await findKitHost(db, kit.id, signed.from);
   if (host === undefined) return invalid("no host of its kit has the key that it names");
   if (!report.isSignedBy(host.ed25519)) return invalid(`the key of ${host.host_id} has not signed it`);
@@ -63,7 +61,10 @@ export async function takeReport(hub: Core, principal: Principal, text: string):
     named: undefined,
     root: signed.root === null ? undefined : rootMarkIn(signed.root),
     keyHost: null,
-    byKit: { kit: kit.id, digest, madeAt: kit.made_at, signedBy: host.ed25519 },
+    byKit: {
+      ...{ kit: kit.id, digest, madeAt: kit.made_at },
+      signedBy: { key: host.ed25519, projectId: kit.hosts_project_id ?? kit.project_id },
+    },
   };
   try {
     return await storeOnce(hub, project, kit, { host: host.host_id, report: signed.report }, context);

@@ -16,7 +16,8 @@ export const kits = targetScreen(async ({ api }, request, { kind, slug, id, name
   const here = kitsPath(kind, slug);
   const mayEnd = may(requirePrincipal(request), "deploy");
   const credential = kind === "project" ? " --deployment-credential-file FILE" : "";
-  const make = `sealift kit make ${kind}:${slug} --host HOST=LINE --out FOLDER${credential}`;
+  const hosts = kind === "project" ? "" : " --project PROJECT";
+  const make = `sealift kit make ${kind}:${slug} --host HOST=LINE${hosts} --out FOLDER${credential}`;
   return (
     <TargetLayout {...{ kind, slug, name, isControlled, at: "Kits" }}>
       {items.length === 0 && cursor === "" ? (
@@ -28,7 +29,7 @@ export const kits = targetScreen(async ({ api }, request, { kind, slug, id, name
           <Table
             label="Kits"
             columns={["Kit", "State", "Version", "Hosts", "Made", ["", "acts"]]}
-            rows={items.map((kit) => kitRow(here, kit, mayEnd))}
+            rows={items.map((kit) => kitRow(`${kind}:${slug}`, here, kit, mayEnd))}
           />
           <Pager to={here} at={cursor} next={next} />
           <p>Make another one:</p>
@@ -48,8 +49,8 @@ export const endKit = targetScreen(async ({ api }, request, { kind, slug, id }) 
 const isLive = ({ ended_at: ended, ends_at: end }: KitRecord): boolean =>
   ended === null && Date.parse(end) > Date.now();
 
-function kitRow(here: string, kit: KitRecord, mayEnd: boolean): Row {
-  const { id, version, hosts, made_at: made, made_by: maker, ends_at: end, ended_at: ended } = kit;
+function kitRow(of: string, here: string, kit: KitRecord, mayEnd: boolean): Row {
+  const { id, target, version, hosts, made_at: made, made_by: maker, ends_at: end, ended_at: ended } = kit;
   return [
     id,
     id,
@@ -57,14 +58,15 @@ function kitRow(here: string, kit: KitRecord, mayEnd: boolean): Row {
       isLive(kit) ? <Badge tone="good">live</Badge> : <Badge tone="calm">ended</Badge>,
       <Time at={ended ?? end} />,
     ),
-    version,
+    withNotes(version, ...(target === of ? [] : [target])),
     withNotes(
       hosts.map(({ host_id: host }) => host).join(", "),
       ...hosts.flatMap(({ host_id: host, removed_at: removed }) => (removed === null ? [] : [`${host} was removed`])),
+      ...(kit.hosts_project_id === null || target !== of ? [] : [`of project ${kit.hosts_project_id}`]),
     ),
     withNotes(<Time at={made} />, maker),
     mayEnd && isLive(kit) && (
-      <Remove at={`${here}/${id}`} verb="End" thing={`the kit of ${version}`}>
+      <Remove at={`${here}/${id}`} verb="End" thing={`the kit of ${target === of ? version : `${target} ${version}`}`}>
         It leaves this list of live ones. A stick that is out there is not reached: its hosts take it until its own end,
         or until they have accepted a newer one.
       </Remove>

@@ -93,6 +93,23 @@ t.test("a release whose applications an older agent has not named is reported on
   t.equal(h.reports.length, 2, "and then only edges");
 });
 
+for (const logInReports of [true, false])
+  t.test(
+    `an illness is reported ${logInReports ? "with" : "without"} lines of the log, as the operator says`,
+    async (t) => {
+      const h = await sickApplication(t);
+      const files = { ...h.files, "apps/web/server.js": `console.log("sailing");${h.files["apps/web/server.js"]}` };
+      const given = () => ({ ...h.given(), files });
+      const target = givenTarget(h.root, { steps: h.steps, given, intervalMs: 60_000, deploy: { logInReports } });
+      target.publish("1.0.0");
+      const w = watching(t, [target], undefined, undefined, TIMES);
+      await w.until("deploy.done", { outcome: "deployed" });
+      await h.answers(500);
+      await until(() => h.reports.at(-1)?.health?.state === "unhealthy");
+      t.equal(h.reports.at(-1)?.log?.some((line) => line.includes("sailing")) ?? false, logInReports);
+    },
+  );
+
 t.test("one that flaps is reported ill once in a quiet time, and its last state is told", async (t) => {
   const h = await sickApplication(t);
   const { w } = await follows(t, h, { everyMs: 50, quietMs: 2_000 });

@@ -1,7 +1,8 @@
 // Holds: which version of a trust root follows another one (lib/artifact/trust/root.ts)
 import t from "tap";
 import { anchoredRoot, nextRoot, parseRoot, signaturesOn } from "../../../../lib/artifact/trust/root.ts";
-import { heldKey, rootChain, rootIdOf } from "../../../support/forged/roots.ts";
+import type { SignedRoot } from "../../../../lib/contract/trust/root.ts";
+import { forgedRoot, heldKey, rootChain, rootIdOf } from "../../../support/forged/roots.ts";
 
 const chain = rootChain();
 const [signer, other] = [heldKey(), heldKey()];
@@ -64,5 +65,29 @@ t.test("the digest is of what is signed: signatures, spaces and the order of key
 t.test("a version says whose signatures it has, by the keys of any version", (t) => {
   const root = parseRoot(chain.version(2, [other], { by: [b, signer] }), "2");
   t.strictSame(signaturesOn(root, first), { threshold: 2, by: [b.id], missing: [a.id, c.id] });
+  t.end();
+});
+
+t.test("a version whose roles and keys do not agree is refused, whoever signed it", (t) => {
+  const whole = { id: chain.id, version: 1, holders: [a, b], threshold: 2, signers: [signer] };
+  const idle = heldKey();
+  const roots = (plan: object) => () => parseRoot(forgedRoot({ ...whole, ...plan }).text, "it");
+  t.match(roots({})(), { version: 1 });
+  for (const [message, plan] of [
+    [
+      /no role names the key/,
+      { change: (signed: SignedRoot) => ({ ...signed, keys: { ...signed.keys, [idle.id]: idle.key } }) },
+    ],
+    [
+      /names the key .* which is not there/,
+      {
+        change: ({ keys, ...signed }: SignedRoot) => ({ ...signed, keys: { [a.id]: keys[a.id], [b.id]: keys[b.id] } }),
+      },
+    ],
+    [/it names the key .* which is not there/, { names: { [idle.id]: "Ada" } }],
+    [/asks for 3 signatures of 2 keys/, { threshold: 3 }],
+    [/one key has signed it twice/, { by: [a, a] }],
+  ] as const)
+    t.throws(roots(plan), { code: "trust_root_invalid", message });
   t.end();
 });

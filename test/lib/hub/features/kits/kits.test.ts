@@ -5,6 +5,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import type { KitRecord, MadeKit } from "../../../../../lib/contract/kits/records.ts";
+import type { HubOptions } from "../../../../../lib/hub/hub.ts";
 import { bech32 } from "../../../../support/bech32.ts";
 import { createProject, isErrorBody, publication, startHub } from "../../../../support/hub/harness.ts";
 import { offlineHost, reportOf, submitted, termsFor } from "../../../../support/hub/kits.ts";
@@ -12,8 +13,8 @@ import { keyOf, withSettings } from "../../../../support/hub/settings.ts";
 import { needs } from "../../../../support/programs/optional.ts";
 
 /** A project with a version, two hosts that were never online, and a kit for one of them. */
-async function made(t: Test) {
-  const hub = await startHub(t, { rateLimits: false });
+async function made(t: Test, options: Partial<HubOptions> = {}) {
+  const hub = await startHub(t, { rateLimits: false, ...options });
   const project = await createProject(hub);
   const version = publication("1.0.0");
   const published = await project.publish(version);
@@ -251,4 +252,30 @@ t.test("the former owner of a project neither lists its kits nor reports by them
   t.match(await submitted(hub, [reportOf(pier, kit.id, project.id)], next), [{ state: "taken" }]);
   await hub.call("POST", `/devkeys/projects/${project.id}/transfer`, { json: { owner: "third" } });
   t.match(await submitted(hub, [reportOf(pier, kit.id, project.id)], last), [{ code: "kit_unknown" }]);
+});
+
+t.test("a hub forgets a kit a year after its end, and keeps its reports", async (t) => {
+  let now = Date.now();
+  const { hub, project, pier, make, list, at } = await made(t, { clock: () => now });
+  const days = (count: number): number => count * 86_400_000;
+  const kit = (await make({ lasts_s: 86_400 })).body as unknown as MadeKit;
+  const ended = (await make({ lasts_s: 30 * 86_400 })).body as unknown as MadeKit;
+  await hub.call("DELETE", `${at}/${ended.id}`, { key: project.key });
+  t.match(await submitted(hub, [reportOf(pier, kit.id, project.id)]), [{ state: "taken" }]);
+  now += days(366);
+  await hub.hub.upkeep.run();
+  t.strictSame(new Set((await list()).map(({ id }) => id)), new Set([kit.id, ended.id]));
+  t.match(await submitted(hub, [reportOf(pier, kit.id, project.id)]), [{ state: "taken" }], "from a long way");
+  now += days(2);
+  await hub.hub.upkeep.run();
+  t.match(await list(), [{ id: ended.id }], "hosts take it until its own end, whoever ended it at the hub");
+  t.match(await submitted(hub, [reportOf(pier, kit.id, project.id)]), [{ code: "kit_unknown" }]);
+  t.match((await hub.call("GET", `/app/deploy/v1/projects/${project.id}/hosts/pier-7`)).body, {
+    by_kit: { kit: kit.id },
+  });
+  const { items } = (await hub.call("GET", "/devkeys/audit?action=kit.make")).body as { items: object[] };
+  t.equal(items.length, 2);
+  now += days(29);
+  await hub.hub.upkeep.run();
+  t.strictSame(await list(), []);
 });

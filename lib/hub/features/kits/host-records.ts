@@ -1,0 +1,97 @@
+import type { FleetKey } from "../../records/fleet.ts";
+import type { StoredRecord } from "../../records/host-columns.ts";
+import { forgetHost, hostsBefore, renameHost } from "../../records/host-rows.ts";
+import type { Queries, Transacted } from "../../records/port.ts";
+import { updateWhere } from "../../records/rows.ts";
+import { fleetOf } from "../../records/subjects.ts";
+import { isOf } from "./records.ts";
+import { type KitHostsTable, own } from "./tables.ts";
+
+/** Kits as what becomes of their hosts in their project changes them (docs/contract/kits.md#hosts). */
+
+/** Host of a project by its name. */
+interface NamedHost {
+  projectId: string;
+  hostId: string;
+}
+
+/** Tells whether a kit is for a host of a project that was not removed. */
+export async function hasHost(db: Queries, projectId: string, hostId: string): Promise<boolean> {
+  const found = own(db)
+    .selectFrom("kit_hosts")
+    .select("kit_id")
+    .where("host_id", "=", hostId)
+    .where("removed_at", "is", null)
+    .where("kit_id", "in", (eb) => eb.selectFrom("kits").select("id").where(isOf(projectId)));
+  return (await found.limit(1).executeTakeFirst()) !== undefined;
+}
+
+/** Marks a host as removed in all kits for it, and takes it out of the fleets in which it stands by one. */
+export async function removeHost(transaction: Transacted, host: NamedHost, now: string): Promise<void> {
+  for (const fleet of await fleetsByKit(transaction, host)) await forgetHost(transaction, fleet, host.hostId);
+  await changeHosts(transaction, host, { removed_at: now });
+}
+
+/** Gives a host another name in all kits for it, and in the fleets in which it stands by one. */
+export async function renameKitHost(transaction: Transacted, host: NamedHost, to: string): Promise<void> {
+  for (const fleet of await fleetsByKit(transaction, host)) {
+    // Fleets of plugins and services have the hosts of all projects: the name may be another one's there.
+    const isTaken = (await hostsBefore(transaction, fleet, [to])).has(to);
+    await (isTaken ? forgetHost(transaction, fleet, host.hostId) : renameHost(transaction, fleet, host.hostId, to));
+  }
+  await changeHosts(transaction, host, { host_id: to });
+}
+
+/**
+ * Takes a project's hosts off the kits of plugins and services, which stay with their makers.
+ *
+ * @param removedAt time since when the hosts are no longer the maker's, ISO 8601; undefined where they go on
+ */
+export async function leaveHosts(
+  transaction: Transacted,
+  projectId: string,
+  removedAt: string | undefined,
+): Promise<void> {
+  if (removedAt !== undefined)
+    await updateWhere(own(transaction), "kit_hosts", { removed_at: null })
+      .set({ removed_at: removedAt })
+      .where("kit_id", "in", (eb) => eb.selectFrom("kits").select("id").where("hosts_project_id", "=", projectId))
+      .execute();
+  await updateWhere(own(transaction), "kits", { hosts_project_id: projectId })
+    .set({ hosts_project_id: null })
+    .execute();
+}
+
+async function changeHosts(
+  db: Queries,
+  { projectId, hostId }: NamedHost,
+  columns: Partial<Pick<KitHostsTable, "host_id" | "removed_at">>,
+): Promise<void> {
+  await updateWhere(own(db), "kit_hosts", { host_id: hostId })
+    .set(columns)
+    .where("kit_id", "in", (eb) => eb.selectFrom("kits").select("id").where(isOf(projectId)))
+    .execute();
+}
+
+/** Finds the fleets of plugins and services whose newest report of a host came back by a kit for a project's host. */
+async function fleetsByKit(db: Queries, { projectId, hostId }: NamedHost): Promise<FleetKey[]> {
+  const kits = await own(db)
+    .selectFrom("kits")
+    .innerJoin("kit_hosts as h", "h.kit_id", "kits.id")
+    .innerJoin("projects as p", "p.id", "kits.project_id")
+    .select(["kits.id", "kits.holder", "p.kind", "p.slug"])
+    .where("kits.hosts_project_id", "=", projectId)
+    .where("h.host_id", "=", hostId)
+    .execute();
+  const ofFleets = Map.groupBy(kits, ({ holder, kind, slug }) => `${kind}/${slug} ${holder}`);
+  const found: FleetKey[] = [];
+  // In one order, so that no two removals wait for each other's views.
+  for (const [, [first, ...others]] of [...ofFleets].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    const { kind, slug, holder: owner } = first!;
+    const fleet = fleetOf({ kind, slug, owner } as Parameters<typeof fleetOf>[0]);
+    const host = (await hostsBefore(db, fleet, [hostId])).get(hostId);
+    const kit = host && (JSON.parse(host.record) as StoredRecord).by_kit?.kit;
+    if ([first!, ...others].some(({ id }) => id === kit)) found.push(fleet);
+  }
+  return found;
+}
