@@ -50,7 +50,7 @@ t.test("strace sees no socket in a whole deployment from a kit", { skip: needs("
 const isRoot = process.getuid?.() === 0;
 t.test(
   "two hosts without network interfaces take three versions, go back once, and report",
-  { skip: !isRoot && "namespaces need root" },
+  { skip: needs("unshare") || (!isRoot && "without a user namespace only root makes them") },
   async (t) => {
     const site = await offlineSite(t);
     const { hub, folder, target, make } = site;
