@@ -102,7 +102,7 @@ export async function readRegular(path: string, maxBytes: number): Promise<strin
 export async function openKitFolder(folder: string): Promise<KitFolder> {
   const pathOf = async (name: string): Promise<string> => {
     const entry = await entryCalled(folder, name);
-    if (entry === undefined) throw unreadableKit(`${folder} has no ${name}`);
+    if (entry === undefined) throw await noSuchFile(folder, name);
     return join(folder, entry);
   };
   const text = readKitText(await readRegular(await pathOf(KIT_FILE), MAX_KIT_BYTES));
@@ -110,6 +110,27 @@ export async function openKitFolder(folder: string): Promise<KitFolder> {
   await using file = await openRegular(path);
   const { size } = await file.stat();
   return { folder, text, size, bytes: () => kitBytes(path, text.digest) };
+}
+
+/** Returns the error of a folder without a file of a kit, with the kits that lie in folders of it. */
+async function noSuchFile(folder: string, name: string): Promise<SealiftError> {
+  const within = name === KIT_FILE ? await kitsWithin(folder) : [];
+  if (within.length === 0) return unreadableKit(`${folder} has no ${name}`);
+  return artifactError("kit_unreadable", `The kit cannot be read: ${folder} has no ${name}.`, {
+    hint: `Nothing was changed. Name the folder of one kit, such as ${within[0]!}.`,
+  });
+}
+
+/** Lists the kits in the folders of a folder. A folder that cannot be read has none. */
+async function kitsWithin(folder: string): Promise<string[]> {
+  const folders = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  const kits: string[] = [];
+  for (const entry of folders.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+    if (!entry.isDirectory()) continue;
+    const path = join(folder, entry.name);
+    if ((await entriesCalled(path, KIT_FILE).catch(() => [])).length > 0) kits.push(path);
+  }
+  return kits;
 }
 
 async function* kitBytes(path: string, digest: string): AsyncGenerator<Buffer> {

@@ -1,10 +1,10 @@
 /** A stick with FAT: names in any case, no links, no modes, coarse times, and full before the kit is whole. */
-import { readdirSync, writeFileSync } from "node:fs";
 import { randomBytes } from "node:crypto";
+import { readdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import t from "tap";
-import { offlineSite, sealift } from "../../support/host/offline-site.ts";
 import { mountFat } from "../../support/host/loop-file-system.ts";
+import { offlineSite, sealift } from "../../support/host/offline-site.ts";
 import { needs } from "../../support/programs/optional.ts";
 
 /** Characters that FAT refuses in a name; nor may one end with a space or full stop. */
