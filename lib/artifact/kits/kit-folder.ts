@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
 import { KIT_BYTES_FILE, KIT_FILE, MAX_KIT_BYTES } from "../../contract/kits/limits.ts";
 import type { KitText } from "../../contract/kits/texts.ts";
-import { readFault } from "../../support/files.ts";
+import { readFault, syncFolder } from "../../support/files.ts";
 import { readKitText } from "../sealed/kit.ts";
 
 /** Largest piece that is read at once, in bytes. */
@@ -96,6 +96,17 @@ export async function readRegular(path: string, maxBytes: number): Promise<strin
   const text = bytes.subarray(0, length);
   if (!Buffer.from(text.toString("utf8")).equals(text)) throw unreadableKit(`${path} is not UTF-8`);
   return text.toString("utf8");
+}
+
+/** Answers of file systems that know no sync of a folder, as some that users mount: their sync of a file is enough. */
+const NO_FOLDER_SYNC = new Set(["EINVAL", "ENOSYS", "ENOTSUP", "EPERM"]);
+
+/** Makes the names in folders of a stick durable: people pull it out as soon as a command says that it is done. */
+export async function syncStick(...folders: readonly string[]): Promise<void> {
+  for (const folder of folders)
+    await syncFolder(folder).catch((error: NodeJS.ErrnoException) => {
+      if (!NO_FOLDER_SYNC.has(error.code ?? "")) throw error;
+    });
 }
 
 /** Opens a kit. Anything more in its folder is ignored. @throws ArtifactError `kit_unreadable` */

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, open, readdir, rm, statfs } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { syncStick } from "../../artifact/kits/kit-folder.ts";
 import { deploymentError, type SealiftError, usageError } from "../../contract/errors.ts";
 import { KIT_BYTES_FILE, KIT_FILE, KIT_REPORTS_FOLDER } from "../../contract/kits/limits.ts";
 import { makeFolder, writeFault } from "../../support/files.ts";
@@ -86,7 +87,12 @@ export async function writeNew(
         throw stickError(path, error);
       });
     }
-    await file.sync();
+    await file.sync().catch((error: unknown) => {
+      throw stickError(path, error);
+    });
+    await syncStick(folder, dirname(folder)).catch((error: unknown) => {
+      throw stickError(path, error);
+    });
   } catch (error) {
     await file.close();
     await rm(path, { force: true });

@@ -49,7 +49,7 @@ export function mountFat(t: Test, bytes: number) {
     /** Requires the file system to be whole. @throws Error with what is wrong with it */
     check: () => run("fsck.vfat", "-n", image),
   };
-  t.teardown(stick.takeOut);
+  t.teardown(() => stick.takeOut());
   stick.putIn();
   return stick;
 }

@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { entriesCalled, entryCalled, readRegular } from "../../../artifact/kits/kit-folder.ts";
+import { entriesCalled, entryCalled, readRegular, syncStick } from "../../../artifact/kits/kit-folder.ts";
 import type { HostKey } from "../../../artifact/sealed/host-key.ts";
 import { parseKitReport, signKitReport } from "../../../artifact/sealed/kit.ts";
 import { deploymentError } from "../../../contract/errors.ts";
@@ -81,6 +81,7 @@ export async function carryReport(folder: string, name: string, text: string): P
   try {
     await file.writeFile(`${text}\n`);
     await file.sync();
+    await syncStick(reports.path("."), folder);
   } catch (error) {
     // A stick that is full keeps the name, and nobody could hand that in.
     await rm(reports.path(name), { force: true }).catch(() => undefined);
