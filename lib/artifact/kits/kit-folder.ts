@@ -62,27 +62,39 @@ export async function entryCalled(folder: string, name: string): Promise<string 
   );
 }
 
+/** File of a stick, open to be read. How its close went says nothing, and would hide why it could not be read. */
+interface OpenFile extends AsyncDisposable {
+  file: FileHandle;
+  /** Size in bytes when it was opened. */
+  size: number;
+}
+
 /**
  * Opens a regular file. A link is not followed, and a device or pipe is not waited for.
  *
  * @throws ArtifactError `kit_unreadable`
  */
-export async function openRegular(path: string): Promise<FileHandle> {
+async function openRegular(path: string): Promise<OpenFile> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
   const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch((error: unknown) => {
     const { code } = error as NodeJS.ErrnoException;
     throw unreadableKit(`${path}: ${code === "ELOOP" ? "it is a link" : readFault(error)}`, error);
   });
-  const stats = await file.stat();
-  if (stats.isFile()) return file;
-  await file.close();
+  const close = (): Promise<void> => file.close().catch(() => undefined);
+  const stats = await file.stat().catch(async (error: unknown) => {
+    await close();
+    throw unreadableKit(`${path}: ${readFault(error)}`, error);
+  });
+  if (stats.isFile()) return { file, size: stats.size, [Symbol.asyncDispose]: close };
+  await close();
   throw unreadableKit(`${path} is not a regular file`);
 }
 
 /** Reads a regular file of at most so many bytes. @throws ArtifactError `kit_unreadable` */
 export async function readRegular(path: string, maxBytes: number): Promise<string> {
-  await using file = await openRegular(path);
-  const bytes = Buffer.allocUnsafe(Math.min((await file.stat()).size, maxBytes) + 1);
+  await using opened = await openRegular(path);
+  const { file, size } = opened;
+  const bytes = Buffer.allocUnsafe(Math.min(size, maxBytes) + 1);
   let length = 0;
   while (length < bytes.length) {
     const { bytesRead } = await file.read(bytes, length, bytes.length - length).catch((error: unknown) => {
@@ -118,9 +130,8 @@ export async function openKitFolder(folder: string): Promise<KitFolder> {
   };
   const text = readKitText(await readRegular(await pathOf(KIT_FILE), MAX_KIT_BYTES));
   const path = await pathOf(KIT_BYTES_FILE);
-  await using file = await openRegular(path);
-  const { size } = await file.stat();
-  return { folder, text, size, bytes: () => kitBytes(path, text.digest) };
+  await using opened = await openRegular(path);
+  return { folder, text, size: opened.size, bytes: () => kitBytes(path, text.digest) };
 }
 
 /** Returns the error of a folder without a file of a kit, with the kits that lie in folders of it. */
@@ -145,7 +156,8 @@ async function kitsWithin(folder: string): Promise<string[]> {
 }
 
 async function* kitBytes(path: string, digest: string): AsyncGenerator<Buffer> {
-  await using file = await openRegular(path);
+  await using opened = await openRegular(path);
+  const { file } = opened;
   const hash = createHash("sha256");
   const stream = file.createReadStream({ start: 0, highWaterMark: PIECE_BYTES, autoClose: false });
   try {
