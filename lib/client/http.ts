@@ -9,6 +9,7 @@ import { traceHeaders } from "../support/trace-context.ts";
 import { isWatched, traced } from "../support/work.ts";
 import { connectionFault, type Operation, OPERATIONS, serverOf } from "./error-wording.ts";
 import type { FormBody } from "./file-form.ts";
+import { exchangeJson } from "./json-exchange.ts";
 import { atLeastRate, LEAST_RATE, type LeastRate } from "./least-rate.ts";
 
 /** Most redirects followed on any route (docs/contract/marketplace.md). */
@@ -92,10 +93,15 @@ const formHeaders = ({ contentType, length }: FormBody): Record<string, string> 
   ...(length === undefined ? { "transfer-encoding": "chunked" } : { "content-length": String(length) }),
 });
 
-const discardable = (answer: Omit<HttpResponse, "discard">): HttpResponse => ({
-  ...answer,
-  discard: () => void answer.body.on("error", () => {}).destroy(),
-});
+/** Statuses whose answers never have a body (RFC 9110, 6.4.1). */
+const BODILESS: ReadonlySet<number> = new Set([204, 304]);
+
+function discardable(answer: Omit<HttpResponse, "discard">): HttpResponse {
+  const { body, status } = answer;
+  // Nothing follows such a head: its connection serves the next request.
+  if (BODILESS.has(status)) return { ...answer, discard: () => {}, body: body.resume() };
+  return { ...answer, discard: () => void body.on("error", () => {}).destroy() };
+}
 
 /** Operations whose answers are bytes of an artifact or archive. */
 const BYTES: ReadonlySet<Operation> = new Set(["download", "install"]);
@@ -117,14 +123,8 @@ async function ask(
     const all = form === undefined ? headers : { ...formHeaders(form), ...headers };
     return discardable(await exchange(url, { method, headers: all, timeoutMs, signal }, form?.bytes));
   }
-  // Programs that only upload or download never load it.
-  const { exchangeJson } = await import("./json-exchange.ts");
-  return exchangeJson(url, headers, request, transport);
+  return discardable(await exchangeJson(url, headers, request, { timeoutMs, signal }));
 }
-
-/** Returns the error inside the one that got wraps around it. */
-const causeOf = (error: unknown): unknown =>
-  error instanceof Error && error.cause instanceof Error && "timings" in error ? error.cause : error;
 
 /**
  * Converts a transport failure: an unreachable or silent server may be back later. A failure of the bytes to send, such
@@ -142,14 +142,13 @@ export function transportError(
   const { operation } = request;
   const address = new URL(url);
   const server = serverOf(operation);
-  const cause = causeOf(error);
-  if (cause instanceof SilenceError) {
-    const why = `${address.origin} was silent for ${timeoutMs / 1000} s (${cause.event}).`;
-    return operationError(operation, "timed_out", why, { cause, hint: "Try again later, or raise --timeout." });
+  if (error instanceof SilenceError) {
+    const why = `${address.origin} was silent for ${timeoutMs / 1000} s (${error.event}).`;
+    return operationError(operation, "timed_out", why, { cause: error, hint: "Try again later, or raise --timeout." });
   }
-  if (cause instanceof ImproperAnswerError)
-    return operationError(operation, "bad_answer", `${address.origin} ${cause.message}.`, {
-      cause,
+  if (error instanceof ImproperAnswerError)
+    return operationError(operation, "bad_answer", `${address.origin} ${error.message}.`, {
+      cause: error,
       hint: `Check that ${server.option} is the root of a Sealift ${server.name}, and what stands between.`,
     });
   const { code } = error as NodeJS.ErrnoException;
