@@ -11,6 +11,7 @@ import { connectionFault, type Operation, OPERATIONS, serverOf } from "./error-w
 import type { FormBody } from "./file-form.ts";
 import { exchangeJson } from "./json-exchange.ts";
 import { atLeastRate, LEAST_RATE, type LeastRate } from "./least-rate.ts";
+import type { RateLimit } from "./rate-limit.ts";
 
 /** Most redirects followed on any route (docs/contract/marketplace.md). */
 const MAX_REDIRECTS = 10;
@@ -28,6 +29,8 @@ export interface Transport {
   onWait?: (error: SealiftError, waitMs: number) => void;
   /** Rate below which an answer's body is abandoned. Default: {@link LEAST_RATE}. */
   leastRate?: LeastRate;
+  /** Bound of the rate at which bytes of artifacts and archives are read; none by default. */
+  rateLimit?: RateLimit;
 }
 
 export interface HttpRequest {
@@ -55,8 +58,9 @@ export interface HttpResponse {
   headers: Record<string, string | string[] | undefined>;
   /** Decoded body; for artifacts, as it came over the wire. */
   body: Readable;
-  /** Least rate of the transport, for {@link bodyOf}. */
+  /** Rates of the transport, for {@link bodyOf}. */
   leastRate?: LeastRate | undefined;
+  rateLimit?: RateLimit | undefined;
   /** Abandons an unread body, and its connection if more would follow on it. */
   discard(): void;
 }
@@ -234,7 +238,8 @@ async function follow(
     mark: (address) => `${method} ${address.href}`,
     refused: (fault, from, status) => redirectError(operation, fault, from, status),
   });
-  return { ...answer.response, url: url.href, leastRate: transport.leastRate };
+  const { leastRate, rateLimit } = transport;
+  return { ...answer.response, url: url.href, leastRate, rateLimit };
 }
 
 const withoutBody = ({ json: _json, form: _form, ...rest }: HttpRequest): HttpRequest => rest;
@@ -255,14 +260,20 @@ function redirectError(operation: Operation, fault: RedirectFault, { origin }: U
   return errors[fault]();
 }
 
-/** Streams the bytes of an answer, and abandons it below the least rate. @throws `too_slow`, of the operation's kind */
+/**
+ * Streams the bytes of an answer, and abandons it below the least rate. Those of artifacts and archives come no faster
+ * than the transport's bound.
+ *
+ * @throws `too_slow`, of the operation's kind
+ */
 export function bodyOf(
-  { body, leastRate = LEAST_RATE }: HttpResponse,
+  { body, leastRate = LEAST_RATE, rateLimit }: HttpResponse,
   { operation }: Pick<HttpRequest, "operation">,
 ): AsyncGenerator<Buffer> {
   const tooSlow = ({ bytesPerSecond, overMs }: LeastRate): SealiftError =>
     operationError(operation, "too_slow", `fewer than ${bytesPerSecond} bytes a second came for ${overMs / 1000} s.`, {
       hint: "Try again later, or ask the hub's operator why it is so slow.",
     });
-  return atLeastRate(body as AsyncIterable<Buffer>, tooSlow, leastRate);
+  const chunks = atLeastRate(body as AsyncIterable<Buffer>, tooSlow, leastRate);
+  return rateLimit !== undefined && BYTES.has(operation) ? rateLimit.paced(chunks, () => body.destroyed) : chunks;
 }
