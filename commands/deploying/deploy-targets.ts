@@ -4,6 +4,7 @@ import type { Source } from "../../lib/agent/sources/source.ts";
 import type { SignerTrust } from "../../lib/agent/sources/trust.ts";
 import { limitsOf } from "../../lib/artifact/limits.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
+import type { RateLimit } from "../../lib/client/rate-limit.ts";
 import { usageError } from "../../lib/contract/errors.ts";
 import { slug as slugForm, versionLabel } from "../../lib/contract/identifiers.ts";
 import type { MarketplaceKind } from "../../lib/contract/surfaces/paths.ts";
@@ -25,10 +26,15 @@ export interface DeployTarget {
 
 type OfWatch =
   "intervalMs" | "hints" | "fetchAhead" | "operators" | "hostKey" | "hostCard" | "kitSource" | "allowEnded";
+/** Bound of downloads that a watch's targets share. */
+interface SharedBound {
+  rateLimit?: RateLimit | undefined;
+}
+
 /** Options of a deployment of a project, without those of its watch. */
-export type ProjectValues = Omit<Values<typeof targetOptions.project>, OfWatch>;
+export type ProjectValues = Omit<Values<typeof targetOptions.project>, OfWatch> & SharedBound;
 /** Options of a deployment of a plugin or service. */
-export type MarketplaceValues = Omit<Values<typeof targetOptions.marketplace>, OfWatch>;
+export type MarketplaceValues = Omit<Values<typeof targetOptions.marketplace>, OfWatch> & SharedBound;
 
 /**
  * Returns a project of surface B, by its id or name. @throws UsageError; where a name is looked up, the errors of

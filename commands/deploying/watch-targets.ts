@@ -6,11 +6,12 @@ import { WatchFaults } from "../../lib/agent/watch/faults.ts";
 import { type Neighbour, neighbourFaults } from "../../lib/agent/watch/shared-ids.ts";
 import type { WatchTarget } from "../../lib/agent/watch/target.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
+import { RateLimit } from "../../lib/client/rate-limit.ts";
 import { asSealiftError, usageError } from "../../lib/contract/errors.ts";
 import { baseUrl } from "../../lib/contract/surfaces/paths.ts";
 import { parseTarget, type Target, targetName, targetText } from "../../lib/contract/target.ts";
 import { fileLayer, type Layer } from "../../lib/options/layers.ts";
-import type { Values } from "../../lib/options/option.ts";
+import { type Values, yamlKeyOf } from "../../lib/options/option.ts";
 import { plainValue, resolveOptions, singleFaults } from "../../lib/options/resolve.ts";
 import { targetOptions } from "../../lib/options/watch.ts";
 import type { WatchEntry } from "../../lib/options/watch-file.ts";
@@ -43,13 +44,15 @@ export async function watchTargets(
   for (const key of unknownKeys) faults.add(usageError("config_invalid", key));
   const found: WatchedDefinition[] = [];
   const neighbours: Neighbour[] = [];
+  const rateLimit = await sharedLimit(layers).catch(() => undefined);
   for (const entry of entries) {
     const own = [fileLayer(entry.options, "watch.yaml"), ...layers];
     try {
       const target = parseTarget(entry.target);
       const projectRoot = plainValue(targetOptions.project.projectRoot, own)!;
       neighbours.push({ name: entry.target, target, root: await realRoot(projectRoot) });
-      found.push(await watchTarget(entry.target, target, own, instance));
+      const shared = OWN_RATE in entry.options ? {} : { rateLimit };
+      found.push(await watchTarget(entry.target, target, own, { instance, ...shared }));
     } catch (thrown) {
       for (const fault of singleFaults(asSealiftError(thrown))) faults.add(fault, entry.target);
     }
@@ -59,13 +62,29 @@ export async function watchTargets(
   return named(found);
 }
 
+/** Key of a target in watch.yaml that bounds its own downloads. */
+const OWN_RATE = yamlKeyOf(targetOptions.project.maxRate.name);
+
+/** Facts that the targets of a watch share. */
+interface OfWatch {
+  instance?: string | undefined;
+  /** Bound of the downloads of all targets together, but of those with a rate of their own. */
+  rateLimit?: RateLimit | undefined;
+}
+
+/** Returns the bound that all targets share. @throws UsageError */
+async function sharedLimit(layers: readonly Layer[]): Promise<RateLimit | undefined> {
+  const { maxRate } = await resolveOptions({ maxRate: targetOptions.project.maxRate }, layers);
+  return maxRate === undefined ? undefined : new RateLimit(maxRate);
+}
+
 async function watchTarget(
   name: string,
   target: Target,
   layers: readonly Layer[],
-  instance: string | undefined,
+  ofWatch: OfWatch,
 ): Promise<WatchedDefinition> {
-  const { values, deployed, connection, poll, settings } = await followed(target, layers, instance);
+  const { values, deployed, connection, poll, settings } = await followed(target, layers, ofWatch);
   const { source } = deployed;
   const awaitsSettings = (settings?.operators.length ?? 0) > 0;
   const options = awaitsSettings ? { ...deployed.options, awaitsSettings } : deployed.options;
@@ -81,7 +100,7 @@ async function watchTarget(
 }
 
 /** Reads the options of a target, and determines how it is deployed and polled. */
-async function followed({ kind, slug }: Target, layers: readonly Layer[], instance: string | undefined) {
+async function followed({ kind, slug }: Target, layers: readonly Layer[], { instance, rateLimit }: OfWatch) {
   const [{ marketplaceTarget, projectTarget }, { marketplacePoll, projectPoll }] = await Promise.all([
     import("./deploy-targets.ts"),
     import("../../lib/agent/watch/target.ts"),
@@ -91,13 +110,13 @@ async function followed({ kind, slug }: Target, layers: readonly Layer[], instan
   if (plainValue(kitSource, layers) !== undefined) return followedKit({ kind, slug }, layers);
   if (kind === "project") {
     const values = await resolveOptions(targetOptions.project, layers);
-    const deployed = await projectTarget(values, slug, layers);
+    const deployed = await projectTarget({ ...values, rateLimit }, slug, layers);
     const connection = { ...deployed.connection, ...asking };
     const settings = await settingsSource(slug, values, connection);
     return { values, deployed, connection, settings, poll: projectPoll(slug, connection) };
   }
   const values = await resolveOptions(targetOptions.marketplace, layers);
-  const deployed = await marketplaceTarget(values, kind, slug, layers);
+  const deployed = await marketplaceTarget({ ...values, rateLimit }, kind, slug, layers);
   const connection = { ...deployed.connection, ...asking };
   return { values, deployed, connection, settings: undefined, poll: marketplacePoll(kind, slug, connection) };
 }

@@ -58,6 +58,9 @@ export class WatchCommand extends withOptions(watch) {
     const definitions = await this.#definitions();
     const { once, tui, screenReader, viewOnly } = this.options;
     await using metrics = once ? undefined : await this.#metrics();
+    const { AtRest } = await import("../../lib/agent/watch/at-rest.ts");
+    using rest = once ? undefined : new AtRest();
+    const observe = observed(metrics?.observe, rest?.observe);
     const terminal = terminalOf(this.context);
     if (terminal !== undefined && !this.json && !once && tui) {
       const { watchDashboard } = await loadForProduction(() => import("../shell/output/watch-dashboard.ts"));
@@ -66,7 +69,7 @@ export class WatchCommand extends withOptions(watch) {
         { ...terminal, screenReader },
         {
           acting: !viewOnly,
-          observe: metrics?.observe,
+          observe,
           reload: (watch, emit, take) => this.#reload(watch, emit, take),
         },
       );
@@ -77,7 +80,7 @@ export class WatchCommand extends withOptions(watch) {
     }
     using interrupt = interruptible();
     const { Watch } = await import("../../lib/agent/watch/watch.ts");
-    const lines = observed(await this.#renderer(), metrics?.observe);
+    const lines = observed(await this.#renderer(), observe);
     if (once) return await this.#once(new Watch(definitions, lines), interrupt.signal);
     const { systemdNotifier } = await import("../../lib/support/systemd/notify.ts");
     using notifier = systemdNotifier({ warn: (message) => lines({ event: "watch.warning", message }) });
@@ -161,13 +164,11 @@ export class WatchCommand extends withOptions(watch) {
   }
 }
 
-const observed = (emit: EmitWatch, observe: EmitWatch | undefined): EmitWatch =>
-  observe === undefined
-    ? emit
-    : (event) => {
-        emit(event);
-        observe(event);
-      };
+/** Returns a listener that passes each event to both, as far as they are given. */
+const observed = (first: EmitWatch | undefined, second: EmitWatch | undefined): EmitWatch => (event) => {
+  first?.(event);
+  second?.(event);
+};
 
 /** Passes events to the renderer, and a summary to systemd: readiness, and the state of the targets. */
 async function telling(notifier: Notifier, lines: EmitWatch): Promise<EmitWatch> {

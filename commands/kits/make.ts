@@ -43,7 +43,7 @@ export class KitMake extends withOptions(kitMake) {
     const hub = hubConnection(this.options, DEPLOY_TIMEOUT_MS);
     const target = await targetCalled(hub, this.target);
     if (target.kind === "project" && deploymentCredential === undefined)
-      throw usageError("usage", "--deployment-credential is missing: it authorizes deployments of a project.");
+      throw usageError("usage", "--deployment-credential-file is missing: it authorizes deployments of a project.");
     const projectId =
       target.kind === "project" ? target.slug : project === undefined ? undefined : await projectNamed(hub, project);
     const roll = file === undefined ? undefined : await Roll.read(resolve(file), projectId ?? "");

@@ -9,7 +9,9 @@ import { traceHeaders } from "../support/trace-context.ts";
 import { isWatched, traced } from "../support/work.ts";
 import { connectionFault, type Operation, OPERATIONS, serverOf } from "./error-wording.ts";
 import type { FormBody } from "./file-form.ts";
+import { exchangeJson } from "./json-exchange.ts";
 import { atLeastRate, LEAST_RATE, type LeastRate } from "./least-rate.ts";
+import type { RateLimit } from "./rate-limit.ts";
 
 /** Most redirects followed on any route (docs/contract/marketplace.md). */
 const MAX_REDIRECTS = 10;
@@ -27,6 +29,8 @@ export interface Transport {
   onWait?: (error: SealiftError, waitMs: number) => void;
   /** Rate below which an answer's body is abandoned. Default: {@link LEAST_RATE}. */
   leastRate?: LeastRate;
+  /** Bound of the rate at which bytes of artifacts and archives are read; none by default. */
+  rateLimit?: RateLimit;
 }
 
 export interface HttpRequest {
@@ -54,8 +58,9 @@ export interface HttpResponse {
   headers: Record<string, string | string[] | undefined>;
   /** Decoded body; for artifacts, as it came over the wire. */
   body: Readable;
-  /** Least rate of the transport, for {@link bodyOf}. */
+  /** Rates of the transport, for {@link bodyOf}. */
   leastRate?: LeastRate | undefined;
+  rateLimit?: RateLimit | undefined;
   /** Abandons an unread body, and its connection if more would follow on it. */
   discard(): void;
 }
@@ -92,10 +97,15 @@ const formHeaders = ({ contentType, length }: FormBody): Record<string, string> 
   ...(length === undefined ? { "transfer-encoding": "chunked" } : { "content-length": String(length) }),
 });
 
-const discardable = (answer: Omit<HttpResponse, "discard">): HttpResponse => ({
-  ...answer,
-  discard: () => void answer.body.on("error", () => {}).destroy(),
-});
+/** Statuses whose answers never have a body (RFC 9110, 6.4.1). */
+const BODILESS: ReadonlySet<number> = new Set([204, 304]);
+
+function discardable(answer: Omit<HttpResponse, "discard">): HttpResponse {
+  const { body, status } = answer;
+  // Nothing follows such a head: its connection serves the next request.
+  if (BODILESS.has(status)) return { ...answer, discard: () => {}, body: body.resume() };
+  return { ...answer, discard: () => void body.on("error", () => {}).destroy() };
+}
 
 /** Operations whose answers are bytes of an artifact or archive. */
 const BYTES: ReadonlySet<Operation> = new Set(["download", "install"]);
@@ -117,14 +127,8 @@ async function ask(
     const all = form === undefined ? headers : { ...formHeaders(form), ...headers };
     return discardable(await exchange(url, { method, headers: all, timeoutMs, signal }, form?.bytes));
   }
-  // Programs that only upload or download never load it.
-  const { exchangeJson } = await import("./json-exchange.ts");
-  return exchangeJson(url, headers, request, transport);
+  return discardable(await exchangeJson(url, headers, request, { timeoutMs, signal }));
 }
-
-/** Returns the error inside the one that got wraps around it. */
-const causeOf = (error: unknown): unknown =>
-  error instanceof Error && error.cause instanceof Error && "timings" in error ? error.cause : error;
 
 /**
  * Converts a transport failure: an unreachable or silent server may be back later. A failure of the bytes to send, such
@@ -142,14 +146,13 @@ export function transportError(
   const { operation } = request;
   const address = new URL(url);
   const server = serverOf(operation);
-  const cause = causeOf(error);
-  if (cause instanceof SilenceError) {
-    const why = `${address.origin} was silent for ${timeoutMs / 1000} s (${cause.event}).`;
-    return operationError(operation, "timed_out", why, { cause, hint: "Try again later, or raise --timeout." });
+  if (error instanceof SilenceError) {
+    const why = `${address.origin} was silent for ${timeoutMs / 1000} s (${error.event}).`;
+    return operationError(operation, "timed_out", why, { cause: error, hint: "Try again later, or raise --timeout." });
   }
-  if (cause instanceof ImproperAnswerError)
-    return operationError(operation, "bad_answer", `${address.origin} ${cause.message}.`, {
-      cause,
+  if (error instanceof ImproperAnswerError)
+    return operationError(operation, "bad_answer", `${address.origin} ${error.message}.`, {
+      cause: error,
       hint: `Check that ${server.option} is the root of a Sealift ${server.name}, and what stands between.`,
     });
   const { code } = error as NodeJS.ErrnoException;
@@ -235,7 +238,8 @@ async function follow(
     mark: (address) => `${method} ${address.href}`,
     refused: (fault, from, status) => redirectError(operation, fault, from, status),
   });
-  return { ...answer.response, url: url.href, leastRate: transport.leastRate };
+  const { leastRate, rateLimit } = transport;
+  return { ...answer.response, url: url.href, leastRate, rateLimit };
 }
 
 const withoutBody = ({ json: _json, form: _form, ...rest }: HttpRequest): HttpRequest => rest;
@@ -256,14 +260,20 @@ function redirectError(operation: Operation, fault: RedirectFault, { origin }: U
   return errors[fault]();
 }
 
-/** Streams the bytes of an answer, and abandons it below the least rate. @throws `too_slow`, of the operation's kind */
+/**
+ * Streams the bytes of an answer, and abandons it below the least rate. Those of artifacts and archives come no faster
+ * than the transport's bound.
+ *
+ * @throws `too_slow`, of the operation's kind
+ */
 export function bodyOf(
-  { body, leastRate = LEAST_RATE }: HttpResponse,
+  { body, leastRate = LEAST_RATE, rateLimit }: HttpResponse,
   { operation }: Pick<HttpRequest, "operation">,
 ): AsyncGenerator<Buffer> {
   const tooSlow = ({ bytesPerSecond, overMs }: LeastRate): SealiftError =>
     operationError(operation, "too_slow", `fewer than ${bytesPerSecond} bytes a second came for ${overMs / 1000} s.`, {
       hint: "Try again later, or ask the hub's operator why it is so slow.",
     });
-  return atLeastRate(body as AsyncIterable<Buffer>, tooSlow, leastRate);
+  const chunks = atLeastRate(body as AsyncIterable<Buffer>, tooSlow, leastRate);
+  return rateLimit !== undefined && BYTES.has(operation) ? rateLimit.paced(chunks, () => body.destroyed) : chunks;
 }

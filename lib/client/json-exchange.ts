@@ -1,62 +1,44 @@
-import type { ClientRequest } from "node:http";
-import type { Readable } from "node:stream";
-import got, { type Request } from "got";
-import { openRequest } from "../support/network/exchange.ts";
+import type { IncomingMessage } from "node:http";
+import { pipeline, type Readable } from "node:stream";
+import { exchange, type ExchangeOptions } from "../support/network/exchange.ts";
 
-/** Statuses whose answers never have a body (RFC 9110, 6.4.1). */
-const BODILESS: ReadonlySet<number> = new Set([204, 304]);
+/** Encodings of answers that are decoded; a proxy before the hub may use one. */
+const ENCODINGS = "gzip, br";
 
 interface JsonResponse {
   status: number;
   headers: Record<string, string | string[] | undefined>;
+  /** Decoded body. */
   body: Readable;
-  /** Abandons an unread body. */
-  discard(): void;
 }
 
 /** Makes one exchange of JSON, without redirects. Resolves when the headers have arrived. */
-export function exchangeJson(
+export async function exchangeJson(
   url: URL,
   headers: Record<string, string>,
-  request: { method: string; json?: unknown },
-  { timeoutMs, signal }: { timeoutMs: number; signal?: AbortSignal },
+  { method, json }: { method: string; json?: unknown },
+  limits: Pick<ExchangeOptions, "timeoutMs" | "signal">,
 ): Promise<JsonResponse> {
-  let sent: ClientRequest | undefined;
-  let isOver = false;
-  const stream: Request = got.stream(url, {
-    method: request.method,
-    headers,
-    ...(request.json !== undefined && { json: request.json }),
-    followRedirect: false,
-    throwHttpErrors: false,
-    retry: { limit: 0 },
-    request(address, options) {
-      sent = openRequest(address, { ...options, timeoutMs, signal });
-      // From here on its connection may serve another request.
-      sent.once("close", () => (isOver = true));
-      return sent;
-    },
-  });
-  // Without a body got leaves the request open for writing.
-  if (request.method !== "GET" && request.json === undefined) stream.end();
-  return new Promise((resolve, reject) => {
-    let response: JsonResponse | undefined;
-    stream.once("response", (answer: { statusCode: number; headers: JsonResponse["headers"] }) => {
-      const { statusCode: status, headers } = answer;
-      const discard = (): void => {
-        stream.on("error", () => {});
-        // Nothing follows these headers: the connection can be reused.
-        if (BODILESS.has(status)) return void stream.resume();
-        stream.destroy();
-        // An answer that arrived whole and unread would keep the process alive while the server holds the connection.
-        if (!isOver) sent?.socket?.destroy();
-      };
-      response = { status, headers, body: stream, discard };
-      resolve(response);
-    });
-    stream.once("error", (error: Error) => {
-      // The reader of the body handles its later errors.
-      if (response === undefined) reject(error);
-    });
-  });
+  const text = json === undefined ? undefined : JSON.stringify(json);
+  const length = text !== undefined && { "content-length": String(Buffer.byteLength(text)) };
+  const about = { "accept-encoding": ENCODINGS, ...(text !== undefined && { "content-type": "application/json" }) };
+  const answer = await exchange(url, { method, headers: { ...about, ...headers, ...length }, ...limits }, text);
+  const { status, headers: told, body } = answer;
+  return { status, headers: told, body: decoded(body, told["content-encoding"]) };
+}
+
+/** Loads Node's decoders, which most answers do not need. */
+const zlib = () => process.getBuiltinModule("node:zlib");
+
+/** Returns the decoded body of an answer; one in an encoding that is not known here as it came. */
+function decoded(body: IncomingMessage, encoding: string | undefined): Readable {
+  switch (encoding?.toLowerCase()) {
+    case "gzip":
+    case "x-gzip":
+      return pipeline(body, zlib().createGunzip(), () => {});
+    case "br":
+      return pipeline(body, zlib().createBrotliDecompress(), () => {});
+    default:
+      return body;
+  }
 }

@@ -3,9 +3,9 @@ import { DEPLOYMENT_DEFAULTS, DURABILITY_CHOICES, LEAST_BYTES_PER_SECOND } from 
 import { labelOf } from "../contract/labels.ts";
 import { connection, hubIfKnown, mirrors, network } from "./connection.ts";
 import * as forms from "./forms.ts";
-import { choice, duration, flag, list, path, secret, size, text, token, url, whole } from "./kinds.ts";
+import { choice, duration, flag, list, path, rate, secret, text, token, url, whole } from "./kinds.ts";
 import { limits } from "./limits.ts";
-import { group, guarded, requiredWhen } from "./option.ts";
+import { group, guarded, optional, requiredWhen } from "./option.ts";
 
 /** Parses a label. @throws Error whose message continues "--label …" */
 function labelFrom(text: string): [name: string, value: string] {
@@ -13,6 +13,9 @@ function labelFrom(text: string): [name: string, value: string] {
   if (label !== undefined) return label;
   throw new Error(`is a name and a value such as env=prod, not ${JSON.stringify(text)}`);
 }
+
+/** Least bound of a download's rate, in bytes a second: below it a hub could take the host for gone. */
+const LEAST_MAX_RATE = 1024;
 
 const root = group("Deployment", {
   projectRoot: path({ help: "Folder to deploy into", default: "." }),
@@ -59,7 +62,10 @@ const deployment = group("Deployment", {
     help: "How long a whole deployment may take",
     default: DEPLOYMENT_DEFAULTS.deadlineMs,
   }),
-  leastRate: size({
+  maxRate: optional(
+    rate({ name: "max-rate", help: "Most bytes a second of downloads", defaultText: "no limit", min: LEAST_MAX_RATE }),
+  ),
+  leastRate: rate({
     name: "least-rate",
     help: "Bytes a second below which a download is given up",
     default: LEAST_BYTES_PER_SECOND,

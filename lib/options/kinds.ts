@@ -1,6 +1,7 @@
 import { durationText, parseDuration } from "./durations.ts";
 import type { Form } from "./forms.ts";
 import type { Given, Option, OptionDeclaration, OptionKind } from "./option.ts";
+import { parseSize, SIZE_PATTERN, sizeText } from "./sizes.ts";
 
 /** Kinds of options: how each is written, read, and shown. */
 
@@ -130,29 +131,36 @@ export function whole<const F extends OptionDeclaration<number> & { min?: number
   return option<number>("number", facts, own);
 }
 
-/** Creates an option of a size in bytes: a number, or with K, M, G or T (powers of 1024). */
+/** Creates an option of a size in bytes. */
 export function size<const F extends OptionDeclaration<number>>(facts: F): OptionOf<number, F> {
   const own = {
     metavar: "SIZE",
     ...(facts.default !== undefined && { shownDefault: sizeText(facts.default) }),
-    schema: {
-      anyOf: [
-        { type: "integer", minimum: 0 },
-        { type: "string", pattern: "^\\d+(?:[KkMmGgTt](?:[Ii]?[Bb])?)?$" },
-      ],
-    },
+    schema: { anyOf: [{ type: "integer", minimum: 0 }, { type: "string", pattern: `^${SIZE_PATTERN}$` }] },
     parse: (given: Given): number => {
-      const match = /^(\d+)(?:([KMGT])(?:i?B)?)?$/i.exec(textOf(given));
-      if (match === null) throw new Error(`is a size such as 500M or 4G, not ${quoted(given)}`);
-      return Number(match[1]) * 1024 ** (match[2] === undefined ? 0 : "KMGT".indexOf(match[2].toUpperCase()) + 1);
+      const bytes = parseSize(textOf(given));
+      if (bytes === undefined) throw new Error(`is a size such as 500M or 4G, not ${quoted(given)}`);
+      return bytes;
     },
   };
   return option<number>("size", facts, own);
 }
 
-function sizeText(bytes: number): string {
-  const power = [4, 3, 2, 1].find((exponent) => bytes > 0 && bytes % 1024 ** exponent === 0) ?? 0;
-  return `${bytes / 1024 ** power}${["", "K", "M", "G", "T"][power]}`;
+/** Creates an option of a rate in bytes a second, written as a size, with or without `/s`. */
+export function rate<const F extends OptionDeclaration<number> & { min?: number }>(facts: F): OptionOf<number, F> {
+  const { min = 0 } = facts;
+  const own = {
+    metavar: "RATE",
+    ...(facts.default !== undefined && { shownDefault: sizeText(facts.default) }),
+    schema: { anyOf: [{ type: "integer", minimum: min }, { type: "string", pattern: `^${SIZE_PATTERN}(?:/s)?$` }] },
+    parse: (given: Given): number => {
+      const bytes = parseSize(textOf(given).replace(/\/s$/, ""));
+      if (bytes !== undefined && bytes >= min) return bytes;
+      const least = min === 0 ? "" : ` of ${sizeText(min)} or more`;
+      throw new Error(`is a rate${least} in bytes a second such as 200K or 200KiB/s, not ${quoted(given)}`);
+    },
+  };
+  return option<number>("size", facts, own);
 }
 
 /**

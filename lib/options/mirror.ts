@@ -2,7 +2,7 @@ import { LEAST_BYTES_PER_SECOND } from "../contract/deployment-defaults.ts";
 import { parseListen } from "./addresses.ts";
 import { LOG_LEVELS } from "./common.ts";
 import { connection } from "./connection.ts";
-import { choice, duration, parsed, path, size } from "./kinds.ts";
+import { choice, duration, parsed, path, rate, size } from "./kinds.ts";
 import { group } from "./option.ts";
 
 /** Options of a mirror, which needs no key. */
@@ -19,7 +19,7 @@ export const mirror = {
       defaultText: "none",
     }),
     quotaBytes: size({ name: "quota", help: "Most bytes to keep", default: 50 * 1024 ** 3 }),
-    leastRate: size({
+    leastRate: rate({
       name: "least-rate",
       help: "Bytes a second below which a download is given up",
       default: LEAST_BYTES_PER_SECOND,

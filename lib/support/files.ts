@@ -25,6 +25,11 @@ export function readFault(error: unknown): string {
       return "you may not read it";
     case "ENXIO":
       return "it is a socket, or a device that is not there";
+    case "ECONNABORTED":
+    case "EIO":
+    case "ENODEV":
+    case "ENOTCONN":
+      return "the device does not answer";
     default:
       return (error as Error).message;
   }

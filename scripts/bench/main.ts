@@ -2,7 +2,8 @@
  * `npm run bench`: the budgets as ratios against their rivals in one run. Prints a table and writes bench-results.json.
  * Arguments name the groups to run (default: all); `--against REF` compares with another commit instead, which is built
  * once, in the groups `project` and `runtime`; BENCH_RUNS says how often each measurement is taken (3), BENCH_GIB how
- * large the memory check's artifact is (4), BENCH_DISK and BENCH_TMPFS where.
+ * large the memory check's artifact is (4), BENCH_IDLE_S for how many seconds a watch idles (150), BENCH_DISK and
+ * BENCH_TMPFS where.
  */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,6 +14,7 @@ import { deltaRows } from "./delta.ts";
 import { deltaDiskRows } from "./delta-disk.ts";
 import { deltaMemoryRows } from "./delta-memory.ts";
 import { hubRows } from "./hub.ts";
+import { idleRows } from "./idle/rows.ts";
 import { kitRows } from "./kits.ts";
 import { describeMachine, machineLine } from "./machine.ts";
 import { manyFilesRow, marketplaceRows } from "./marketplace.ts";
@@ -29,6 +31,7 @@ import { startupRows } from "./startup.ts";
 
 const runs = Number(process.env.BENCH_RUNS ?? 3);
 const gib = Number(process.env.BENCH_GIB ?? 4);
+const idleSeconds = Number(process.env.BENCH_IDLE_S ?? 150);
 const disk = join(process.env.BENCH_DISK ?? tmpdir(), `sealift-bench-${process.pid}`);
 const tmpfs = join(process.env.BENCH_TMPFS ?? "/dev/shm", `sealift-bench-${process.pid}`);
 
@@ -48,6 +51,7 @@ const own: Groups = {
   "delta-memory": () => deltaMemoryRows(disk, gib),
   hub: () => hubRows(tmpfs, runs),
   kits: () => kitRows(disk, runs),
+  idle: () => idleRows(disk, idleSeconds),
   mirror: () => mirrorRows(disk, runs),
   "runtime-calls": async () => [
     ...(await benchTrustedCalls()),

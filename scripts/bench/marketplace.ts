@@ -25,7 +25,7 @@ async function publishCargo(
   smallFiles(plugin, count, bytesOf);
   const archive = join(folder, "cargo.zip");
   await shell(`cd ${folder}; zip -qr cargo.zip cargo-1.0.0`);
-  await program("sealift", ["projects", "create", "Cargo", "--kind", "plugin", "--slug", "cargo"], secrets);
+  await program("sealift", ["project", "create", "Cargo", "--kind", "plugin", "--slug", "cargo"], secrets);
   await program("sealift", ["marketplace", "publish", "cargo", "--version", "1.0.0", "--archive", archive], secrets);
   const plan = join(folder, "install.yaml");
   await program("sealift", ["plan", "init", "cargo", "--out", plan]);

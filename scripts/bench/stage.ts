@@ -11,11 +11,15 @@ export const LEVEL = "3";
 export interface BenchHub extends AsyncDisposable {
   process: ChildProcess;
   url: string;
-  admin: { SEALIFT_HUB_URL: string; SEALIFT_API_KEY: string };
+  admin: Record<string, string> & { SEALIFT_HUB_URL: string; SEALIFT_API_KEY: string };
 }
 
-/** Starts a hub on a data folder. */
-export async function serveHub(dataDir: string, more: readonly string[] = []): Promise<BenchHub> {
+/** Starts a hub on a data folder. @param programs variables that programs need to reach it, beside its address */
+export async function serveHub(
+  dataDir: string,
+  more: readonly string[] = [],
+  programs: Record<string, string> = {},
+): Promise<BenchHub> {
   const args = [bin("hub-serve"), "--data-dir", dataDir, "--listen", "127.0.0.1:0", "--json", ...more];
   const env = { PATH: process.env.PATH };
   const hub = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "ignore"], env });
@@ -25,7 +29,7 @@ export async function serveHub(dataDir: string, more: readonly string[] = []): P
   return {
     process: hub,
     url,
-    admin: { SEALIFT_HUB_URL: url, SEALIFT_API_KEY: apiKey },
+    admin: { ...programs, SEALIFT_HUB_URL: url, SEALIFT_API_KEY: apiKey },
     async [Symbol.asyncDispose]() {
       const exited = once(hub, "exit");
       hub.kill("SIGTERM");
@@ -34,11 +38,15 @@ export async function serveHub(dataDir: string, more: readonly string[] = []): P
   };
 }
 
-/** Starts a hub in a new folder, which is removed with the scope. */
-export async function openHub(folder: string, more: readonly string[] = []): Promise<BenchHub> {
+/** Starts a hub in a new folder, which is removed with the scope. @param programs as for {@link serveHub} */
+export async function openHub(
+  folder: string,
+  more: readonly string[] = [],
+  programs: Record<string, string> = {},
+): Promise<BenchHub> {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  const hub = await serveHub(join(folder, "hub"), more);
+  const hub = await serveHub(join(folder, "hub"), more, programs);
   return {
     ...hub,
     async [Symbol.asyncDispose]() {
@@ -59,8 +67,13 @@ export interface Stage extends AsyncDisposable {
   host: Record<string, string>;
 }
 
-export async function openStage(folder: string, hubOptions: readonly string[] = []): Promise<Stage> {
-  const hub = await openHub(folder, hubOptions);
+/** @param programs as for {@link serveHub} */
+export async function openStage(
+  folder: string,
+  hubOptions: readonly string[] = [],
+  programs: Record<string, string> = {},
+): Promise<Stage> {
+  const hub = await openHub(folder, hubOptions, programs);
   const created = await program("sealift", ["project", "create", "Bench", "--json"], hub.admin);
   const projectId = (JSON.parse(created.stdout) as { project: { slug: string } }).project.slug;
   const host = ["--name", "host", "--project", projectId, "--json"];
@@ -70,7 +83,7 @@ export async function openStage(folder: string, hubOptions: readonly string[] = 
   return {
     ...{ program, folder, projectId, hub: hub.process, publisher: hub.admin },
     host: {
-      ...{ SEALIFT_HUB_URL: hub.url, SEALIFT_API_KEY: key.key },
+      ...{ ...hub.admin, SEALIFT_API_KEY: key.key },
       SEALIFT_DEPLOYMENT_CREDENTIAL: key.deployment_credential,
     },
     [Symbol.asyncDispose]: () => hub[Symbol.asyncDispose](),

@@ -1,4 +1,4 @@
-// Only in test:all: each page of the first hour is typed, 28 s of a processor.
+// Only in test:all: each page of the first hour is typed, 55 s of a processor.
 /** The pages of a reader's first hour, typed; where root types, an ordinary user types them. */
 import t from "tap";
 import { chosenPages, FIRST_HOUR, typePages } from "../support/docs/typed-pages.ts";

@@ -79,6 +79,20 @@ a_shop_with_two_hosts() {
   cp -r "$WEB_EXAMPLE" web
 }
 
+# The project Shop with a signer's key, and the example web as its version 1.0.0. PROJECT is its id, which the file
+# `project` has, too.
+a_shop_for_hosts_without_network() {
+  mkdir -p secrets stick
+  PROJECT=$(sealift project create Shop)
+  echo "$PROJECT" >project
+  sealift key create --name maker --project "$PROJECT" >maker.env
+  sed -n 's/^SEALIFT_DEPLOYMENT_CREDENTIAL=//p' maker.env >secrets/shop
+  sealift signer create --out keys
+  cp -r "$WEB_EXAMPLE" web
+  (cd web && sealift app init --project-id "$PROJECT" && sed -i "s/stays_up: 10s/stays_up: 1s/" app.yaml &&
+    cd deploy && sealift project publish . --version 1.0.0 --signing-key-file ../../keys/signer.key)
+}
+
 # The project Shop 1.0.0, whose application web needs a DATABASE_URL, and ends where it does not know its LOG_LEVEL.
 a_shop_that_needs_a_secret() {
   local project

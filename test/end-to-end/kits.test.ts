@@ -47,10 +47,38 @@ t.test("strace sees no socket in a whole deployment from a kit", { skip: needs("
   t.match(readFileSync(trace, "utf8"), /socket\(AF_INET/);
 });
 
+t.test("what is on a stick when a command has ended stays there", { skip: needs("strace") }, async (t) => {
+  const site = await offlineSite(t);
+  const { hub, folder, target, key, root } = site;
+  await target.publish("1.0.0");
+  /** Runs a program, and returns what it has synced by the names in the folder. */
+  const synced = async (program: string, words: readonly string[]): Promise<string[]> => {
+    const trace = join(folder, "trace");
+    const tracing = ["-f", "-y", "-qq", "-o", trace, "-e", "trace=fsync,fdatasync", process.execPath];
+    await run("strace", [...tracing, builtFile(program), ...words], { cwd: folder });
+    return [...readFileSync(trace, "utf8").matchAll(/sync\(\d+<([^>]*)>/g)].map(([, path]) =>
+      path!.replace(folder, ""),
+    );
+  };
+  const made = await synced("sealift", [
+    ...["kit", "make", target.name, "--out", "stick/kit", "--host", `pier-7=${hostLine(key)}`],
+    ...["--hub-url", hub.url, "--api-key-file", target.options["api_key_file"]!],
+    ...["--deployment-credential-file", target.options["deployment_credential_file"]!],
+  ]);
+  for (const path of ["/stick/kit/artifact.bin", "/stick/kit/kit.json", "/stick/kit", "/stick"])
+    t.ok(made.includes(path), `${path} of ${made.join(" ")}`);
+  await synced("deploy-project", deploying(site, "stick/kit"));
+  const collect = ["kit", "collect", "stick", "--host-key-file", "host.key", "--project-root", root];
+  const collected = await synced("sealift", collect);
+  const [report] = readdirSync(join(folder, "stick/reports"));
+  for (const path of [`/stick/reports/${report}`, "/stick/reports", "/stick"])
+    t.ok(collected.includes(path), `${path} of ${collected.join(" ")}`);
+});
+
 const isRoot = process.getuid?.() === 0;
 t.test(
   "two hosts without network interfaces take three versions, go back once, and report",
-  { skip: !isRoot && "namespaces need root" },
+  { skip: needs("unshare") || (!isRoot && "without a user namespace only root makes them") },
   async (t) => {
     const site = await offlineSite(t);
     const { hub, folder, target, make } = site;

@@ -102,8 +102,9 @@ async function fetchEntry(
   const { source } = entry;
   const { signal } = context;
   if (source.url !== null) {
-    const { timeoutMs, leastRate, gitTokens: tokens } = options;
-    const transport = { timeoutMs, signal, tokens, ...(leastRate !== undefined && { leastRate }) };
+    const { timeoutMs, leastRate, rateLimit, gitTokens: tokens } = options;
+    const rates = { ...(leastRate && { leastRate }), ...(rateLimit && { rateLimit }) };
+    const transport = { timeoutMs, signal, tokens, ...rates };
     return fetchGitArchive(source.url, source.ref ?? "HEAD", transport, (size, body) =>
       spool(file, body, { size }, context),
     );

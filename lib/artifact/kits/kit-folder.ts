@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
 import { KIT_BYTES_FILE, KIT_FILE, MAX_KIT_BYTES } from "../../contract/kits/limits.ts";
 import type { KitText } from "../../contract/kits/texts.ts";
-import { readFault } from "../../support/files.ts";
+import { readFault, syncFolder } from "../../support/files.ts";
 import { readKitText } from "../sealed/kit.ts";
 
 /** Largest piece that is read at once, in bytes. */
@@ -62,27 +62,39 @@ export async function entryCalled(folder: string, name: string): Promise<string 
   );
 }
 
+/** File of a stick, open to be read. How its close went says nothing, and would hide why it could not be read. */
+interface OpenFile extends AsyncDisposable {
+  file: FileHandle;
+  /** Size in bytes when it was opened. */
+  size: number;
+}
+
 /**
  * Opens a regular file. A link is not followed, and a device or pipe is not waited for.
  *
  * @throws ArtifactError `kit_unreadable`
  */
-export async function openRegular(path: string): Promise<FileHandle> {
+async function openRegular(path: string): Promise<OpenFile> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
   const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch((error: unknown) => {
     const { code } = error as NodeJS.ErrnoException;
     throw unreadableKit(`${path}: ${code === "ELOOP" ? "it is a link" : readFault(error)}`, error);
   });
-  const stats = await file.stat();
-  if (stats.isFile()) return file;
-  await file.close();
+  const close = (): Promise<void> => file.close().catch(() => undefined);
+  const stats = await file.stat().catch(async (error: unknown) => {
+    await close();
+    throw unreadableKit(`${path}: ${readFault(error)}`, error);
+  });
+  if (stats.isFile()) return { file, size: stats.size, [Symbol.asyncDispose]: close };
+  await close();
   throw unreadableKit(`${path} is not a regular file`);
 }
 
 /** Reads a regular file of at most so many bytes. @throws ArtifactError `kit_unreadable` */
 export async function readRegular(path: string, maxBytes: number): Promise<string> {
-  await using file = await openRegular(path);
-  const bytes = Buffer.allocUnsafe(Math.min((await file.stat()).size, maxBytes) + 1);
+  await using opened = await openRegular(path);
+  const { file, size } = opened;
+  const bytes = Buffer.allocUnsafe(Math.min(size, maxBytes) + 1);
   let length = 0;
   while (length < bytes.length) {
     const { bytesRead } = await file.read(bytes, length, bytes.length - length).catch((error: unknown) => {
@@ -98,22 +110,54 @@ export async function readRegular(path: string, maxBytes: number): Promise<strin
   return text.toString("utf8");
 }
 
+/** Answers of file systems that know no sync of a folder, as some that users mount: their sync of a file is enough. */
+const NO_FOLDER_SYNC = new Set(["EINVAL", "ENOSYS", "ENOTSUP", "EPERM"]);
+
+/** Makes the names in folders of a stick durable: people pull it out as soon as a command says that it is done. */
+export async function syncStick(...folders: readonly string[]): Promise<void> {
+  for (const folder of folders)
+    await syncFolder(folder).catch((error: NodeJS.ErrnoException) => {
+      if (!NO_FOLDER_SYNC.has(error.code ?? "")) throw error;
+    });
+}
+
 /** Opens a kit. Anything more in its folder is ignored. @throws ArtifactError `kit_unreadable` */
 export async function openKitFolder(folder: string): Promise<KitFolder> {
   const pathOf = async (name: string): Promise<string> => {
     const entry = await entryCalled(folder, name);
-    if (entry === undefined) throw unreadableKit(`${folder} has no ${name}`);
+    if (entry === undefined) throw await noSuchFile(folder, name);
     return join(folder, entry);
   };
   const text = readKitText(await readRegular(await pathOf(KIT_FILE), MAX_KIT_BYTES));
   const path = await pathOf(KIT_BYTES_FILE);
-  await using file = await openRegular(path);
-  const { size } = await file.stat();
-  return { folder, text, size, bytes: () => kitBytes(path, text.digest) };
+  await using opened = await openRegular(path);
+  return { folder, text, size: opened.size, bytes: () => kitBytes(path, text.digest) };
+}
+
+/** Returns the error of a folder without a file of a kit, with the kits that lie in folders of it. */
+async function noSuchFile(folder: string, name: string): Promise<SealiftError> {
+  const within = name === KIT_FILE ? await kitsWithin(folder) : [];
+  if (within.length === 0) return unreadableKit(`${folder} has no ${name}`);
+  return artifactError("kit_unreadable", `The kit cannot be read: ${folder} has no ${name}.`, {
+    hint: `Nothing was changed. Name the folder of one kit, such as ${within[0]!}.`,
+  });
+}
+
+/** Lists the kits in the folders of a folder. A folder that cannot be read has none. */
+async function kitsWithin(folder: string): Promise<string[]> {
+  const folders = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  const kits: string[] = [];
+  for (const entry of folders.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+    if (!entry.isDirectory()) continue;
+    const path = join(folder, entry.name);
+    if ((await entriesCalled(path, KIT_FILE).catch(() => [])).length > 0) kits.push(path);
+  }
+  return kits;
 }
 
 async function* kitBytes(path: string, digest: string): AsyncGenerator<Buffer> {
-  await using file = await openRegular(path);
+  await using opened = await openRegular(path);
+  const { file } = opened;
   const hash = createHash("sha256");
   const stream = file.createReadStream({ start: 0, highWaterMark: PIECE_BYTES, autoClose: false });
   try {

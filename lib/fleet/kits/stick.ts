@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, open, readdir, rm, statfs } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { syncStick } from "../../artifact/kits/kit-folder.ts";
 import { deploymentError, type SealiftError, usageError } from "../../contract/errors.ts";
 import { KIT_BYTES_FILE, KIT_FILE, KIT_REPORTS_FOLDER } from "../../contract/kits/limits.ts";
 import { makeFolder, writeFault } from "../../support/files.ts";
@@ -19,7 +20,9 @@ export async function prepareStick(folder: string): Promise<void> {
   await makeFolder(folder).catch((error: unknown) => {
     throw usageError("usage", `--out ${folder} cannot be made: ${writeFault(error)}.`, { cause: error });
   });
-  const names = await readdir(folder);
+  const names = await readdir(folder).catch((error: unknown) => {
+    throw stickError(folder, error);
+  });
   const taken = names.find((name) => OWN.has(name.toLowerCase()));
   if (taken === undefined) return;
   const isKit = names.some((name) => name.toLowerCase() === KIT_FILE);
@@ -37,7 +40,9 @@ export async function prepareStick(folder: string): Promise<void> {
  * @throws DeploymentError `disk_full`
  */
 export async function requireRoom(folder: string, bytes: number): Promise<void> {
-  const { blocks, bavail, bsize } = await statfs(folder);
+  const { blocks, bavail, bsize } = await statfs(folder).catch((error: unknown) => {
+    throw stickError(folder, error);
+  });
   const room = bavail * bsize;
   if (blocks === 0 || room >= bytes) return;
   throw deploymentError(
@@ -69,30 +74,29 @@ export async function writeNew(
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
 ): Promise<{ size: number; sha256: string }> {
   const path = join(folder, name);
+  /** Waits for work on the stick. @throws as {@link stickError} says it */
+  const onStick = <T>(work: Promise<T>): Promise<T> =>
+    work.catch((error: unknown) => {
+      throw stickError(path, error);
+    });
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
-  let file: FileHandle;
-  try {
-    file = await open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o644);
-  } catch (error) {
-    throw stickError(path, error);
-  }
+  const file = await onStick(open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o644));
   const hash = createHash("sha256");
   let size = 0;
   try {
     for await (const chunk of chunks) {
       hash.update(chunk);
       size += chunk.length;
-      await writeAll(file, chunk).catch((error: unknown) => {
-        throw stickError(path, error);
-      });
+      await onStick(writeAll(file, chunk));
     }
-    await file.sync();
+    await onStick(file.sync());
+    await onStick(syncStick(folder, dirname(folder)));
   } catch (error) {
-    await file.close();
-    await rm(path, { force: true });
+    await file.close().catch(() => undefined);
+    await removeNew(folder, name);
     throw error;
   }
-  await file.close();
+  await onStick(file.close());
   return { size, sha256: hash.digest("hex") };
 }
 
@@ -100,5 +104,6 @@ async function writeAll(file: FileHandle, chunk: Uint8Array): Promise<void> {
   for (let done = 0; done < chunk.length;) done += (await file.write(chunk, done)).bytesWritten;
 }
 
-/** Removes what an attempt has left, which no reader would take for a kit. */
-export const removeNew = (folder: string, name: string): Promise<void> => rm(join(folder, name), { force: true });
+/** Removes what an attempt has left, which no reader would take for a kit. Best effort: the stick may be gone. */
+export const removeNew = (folder: string, name: string): Promise<void> =>
+  rm(join(folder, name), { force: true }).catch(() => undefined);

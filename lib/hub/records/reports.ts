@@ -42,8 +42,8 @@ export interface IncomingReport {
   /** Version of the host's agent; undefined where it does not say it. */
   agent?: string | undefined;
   /**
-   * Signature of a host without network, by which it came back: it counts as of the time when it was made. Undefined for
-   * one that its host has sent.
+   * Signature of a host without network, by which it came back: it counts as of the time when it was made. Undefined
+   * for one that its host has sent.
    */
   signedBy?: HostSignature | undefined;
   /** Kept with the host's newest record only, and left out of the view. */

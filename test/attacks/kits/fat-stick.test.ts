@@ -1,10 +1,10 @@
 /** A stick with FAT: names in any case, no links, no modes, coarse times, and full before the kit is whole. */
-import { readdirSync, writeFileSync } from "node:fs";
 import { randomBytes } from "node:crypto";
+import { readdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import t from "tap";
-import { offlineSite, sealift } from "../../support/host/offline-site.ts";
 import { mountFat } from "../../support/host/loop-file-system.ts";
+import { offlineSite, sealift } from "../../support/host/offline-site.ts";
 import { needs } from "../../support/programs/optional.ts";
 
 /** Characters that FAT refuses in a name; nor may one end with a space or full stop. */
@@ -15,18 +15,18 @@ t.test(
   { skip: needs("mkfs.vfat", "fusefat") },
   async (t) => {
     const { hub, folder, target, root, make, made, deploy } = await offlineSite(t);
-    const stick = mountFat(t, 40 * 1024 * 1024);
+    const stick = await mountFat(t, 40 * 1024 * 1024);
     await target.publish("1.0.0", { "plugins/tides/chart": randomBytes(3 * 1024 * 1024).toString("base64") });
     const kit = await make(join(stick.folder, "Harbour", "1.0.0")).then(() => join(stick.folder, "harbour", "1.0.0"));
     t.match((await deploy(kit)).result, { outcome: "deployed" }, "by a name in other letters");
     await target.publish("1.1.0");
     const second = join(stick.folder, "HARBOUR", "1.1.0");
     await make(second);
-    stick.takeOut();
-    stick.putIn("ro");
+    await stick.takeOut();
+    await stick.putIn("ro");
     t.match((await deploy(second)).result, { outcome: "deployed", version: "1.1.0" }, "though its lock is set");
-    stick.takeOut();
-    stick.putIn();
+    await stick.takeOut();
+    await stick.putIn();
     const collect = ["kit", "collect", kit, "--host-key-file", "host.key", "--project-root", root];
     t.match((await sealift(folder, collect)).result, { written: 1, known: 1 });
     const to = ["--hub-url", hub.url, "--api-key-file", target.options["api_key_file"]!];
@@ -46,7 +46,7 @@ t.test(
     // Linux says that the disk is full; this driver says that it may not be written.
     t.match(full.result, { error: { code: /^(disk_full|kit_unwritable)$/ } }, full.stdout);
     t.strictSame(readdirSync(join(stick.folder, "full")), []);
-    stick.takeOut();
+    await stick.takeOut();
     stick.check();
   },
 );

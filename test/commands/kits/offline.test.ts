@@ -2,6 +2,7 @@
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
+import { hostLine } from "../../../lib/contract/settings/host-line.ts";
 import { offlineSite, sealift } from "../../support/host/offline-site.ts";
 import { until } from "../../support/until.ts";
 
@@ -138,4 +139,17 @@ t.test("a credential that authorizes nothing is refused before anything is fetch
     asked.join(" "),
   );
   t.strictSame(await readdir(join(folder, "kit")), []);
+});
+
+t.test("what people type wrongly is answered with what they need", async (t) => {
+  const { hub, folder, target, key, make, deploy } = await offlineSite(t);
+  await target.publish("1.0.0");
+  const kit = await make("stick/kit");
+  t.match((await deploy(join(folder, "stick"))).result, {
+    error: { code: "kit_unreadable", hint: new RegExp(`Name the folder of one kit, such as ${kit}\\.`) },
+  });
+  t.match((await deploy(folder)).result, { error: { code: "kit_unreadable", hint: /Is the stick there/ } });
+  const words = ["kit", "make", target.name, "--out", "other", "--host", `pier-7=${hostLine(key)}`];
+  const without = await sealift(folder, [...words, "--hub-url", hub.url, "--api-key", hub.adminKey]);
+  t.match(without.result, { error: { code: "usage", message: /--deployment-credential-file/ } });
 });

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import t from "tap";
 import { agent } from "../../../lib/options/agent.ts";
 import { contextLayer } from "../../../lib/options/contexts.ts";
-import { choice, duration, flag, list, secret, secretBytes, size, text, whole } from "../../../lib/options/kinds.ts";
+import { choice, duration, flag, list, rate, secret, secretBytes, size, text, whole } from "../../../lib/options/kinds.ts";
 import { credentialsLayer, environmentLayer, fileLayer, flagsLayer } from "../../../lib/options/layers.ts";
 import { group, required, requiredWhen } from "../../../lib/options/option.ts";
 import { optionsFile } from "../../../lib/options/options-file.ts";
@@ -34,6 +34,7 @@ t.test("each kind reads what people and YAML write, and refuses the rest", async
     choice: choice(["red", "green"], { help: "" }),
     whole: whole({ help: "", min: 1, max: 19 }),
     size: size({ help: "" }),
+    rate: rate({ help: "", min: 1024 }),
     durationMs: duration({ name: "duration", help: "", minMs: 1000 }),
     list: list({ help: "" }, (item) => item.toUpperCase()),
     text: text({ help: "" }),
@@ -51,6 +52,9 @@ t.test("each kind reads what people and YAML write, and refuses the rest", async
     ["size", "2K", 2048],
     ["size", "4GiB", 4 * 1024 ** 3],
     ["size", 5, 5],
+    ["rate", "200KiB/s", 200 * 1024],
+    ["rate", "200k", 200 * 1024],
+    ["rate", 2048, 2048],
     ["durationMs", 90, 90_000],
     ["durationMs", "1.5s", 1500],
     ["durationMs", "2h", 7_200_000],
@@ -67,6 +71,10 @@ t.test("each kind reads what people and YAML write, and refuses the rest", async
     ["whole", "1e1", /whole number/],
     ["whole", -1, /whole number/],
     ["size", "much", /such as 500M/],
+    ["size", "1K/s", /such as 500M/],
+    ["rate", "1023", /--rate is a rate of 1K or more in bytes a second such as 200K or 200KiB\/s, not "1023"/],
+    ["rate", "200kbit/s", /such as 200K/],
+    ["rate", "0", /1K or more/],
     ["durationMs", "soon", /such as 60, 90s/],
     ["durationMs", "0.5s", /1s or longer/],
     ["durationMs", 0.5, /1s or longer/],

@@ -9,14 +9,16 @@ export interface Block {
   notRun?: string;
   /** `<!-- first: COMMANDS -->`: what a reader has already done, run before the block. */
   first?: string;
+  /** `<!-- on: HOST, HOST -->`: hosts without network that it is typed on, each in a folder of its name. */
+  on?: string;
   /** `<!-- as: PATH -->`: the file that a reader saves the block as. */
   as?: string;
   /** The `text` block right after it: what it prints, where `…` is anything, and a line `…` any lines. */
   prints?: string;
 }
 
-const DIRECTIVE = /^<!--\s*(not run|first|as):([\s\S]*?)-->/;
-const PROPERTIES = { "not run": "notRun", first: "first", as: "as" } as const;
+const DIRECTIVE = /<!--\s*(not run|first|on|as):([\s\S]*?)-->/g;
+const PROPERTIES = { "not run": "notRun", first: "first", on: "on", as: "as" } as const;
 
 function* flat(tokens: readonly Token[]): Generator<Token> {
   for (const token of tokens) {
@@ -33,8 +35,8 @@ export function blocksOf(page: string): Block[] {
   let shell: Block | undefined;
   for (const token of flat(lexer(page))) {
     if (token.type === "html") {
-      const [, word, text] = DIRECTIVE.exec((token as { text: string }).text) ?? [];
-      if (word !== undefined) said[PROPERTIES[word as keyof typeof PROPERTIES]] = text!.trim();
+      for (const [, word, text] of (token as { text: string }).text.matchAll(DIRECTIVE))
+        said[PROPERTIES[word as keyof typeof PROPERTIES]] = text!.trim();
     } else if (token.type === "code") {
       const { text, lang = "" } = token as { text: string; lang?: string };
       if (lang === "text" && shell !== undefined) shell.prints = text;

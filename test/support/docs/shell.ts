@@ -86,6 +86,16 @@ class AbortScope extends AbortController implements Disposable {
 const LOOP = `exec 2>&1; unset NODE_OPTIONS; set -m -e -o pipefail
 while IFS=" " read -r -u 3 mark file; do . "$file" 3<&-; printf '%s\\n' "$mark"; done`;
 
+/**
+ * Returns the words that start a program on a machine of its own, whose name comes next: without any network interface
+ * but a loopback that is down. An ordinary user needs the rights to bring that up.
+ */
+const withoutNetwork = (user: User | undefined): string[] => [
+  ...["unshare", "--net", "--uts"],
+  ...(user === undefined && process.getuid?.() === 0 ? [] : ["--map-current-user", "--keep-caps"]),
+  ...["sh", "-c", 'hostname "$0" && exec "$@"'],
+];
+
 export class Shell implements AsyncDisposable {
   readonly #bash: ChildProcess;
   readonly #folder: string;
@@ -95,11 +105,14 @@ export class Shell implements AsyncDisposable {
   /**
    * @param folder where the shell starts; what is typed is kept beside it
    * @param user who types; only root can be somebody else
+   * @param machine name of a machine without network that it is typed on; without it this one
    */
-  constructor(folder: string, environment: NodeJS.ProcessEnv, user?: User) {
+  constructor(folder: string, environment: NodeJS.ProcessEnv, user?: User, machine?: string) {
     this.#folder = folder;
+    const bash = ["bash", "--noprofile", "--norc", "-c", LOOP];
+    const [program, ...words] = machine === undefined ? bash : [...withoutNetwork(user), machine, ...bash];
     // A session of its own, so that whatever a page leaves running ends with it.
-    this.#bash = spawn("bash", ["--noprofile", "--norc", "-c", LOOP], {
+    this.#bash = spawn(program!, words, {
       cwd: folder,
       env: environment,
       stdio: ["ignore", "pipe", "ignore", "pipe"],

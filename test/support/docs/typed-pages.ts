@@ -23,6 +23,7 @@ const machineNode = await programAt("node");
 export const FIRST_HOUR = [
   "docs/applications.md",
   "docs/getting-started.md",
+  "docs/kits.md",
   "docs/watch.md",
   "docs/runtime.md",
   "docs/sdk.md",
@@ -82,7 +83,8 @@ function ordinaryUser(installed: string, webExample: string): Reader {
 function programsOf(blocks: readonly Block[]): OptionalProgram[] {
   const typed = blocks.filter(({ language, notRun }) => language === "sh" && notRun === undefined);
   const text = typed.map(({ text, first = "" }) => `${first}\n${text}`).join("\n");
-  return [...new Set([...text.matchAll(STARTED)].map(([, name]) => name as OptionalProgram))];
+  const started = [...text.matchAll(STARTED)].map(([, name]) => name as OptionalProgram);
+  return [...new Set([...started, ...(typed.some(({ on }) => on !== undefined) ? (["unshare"] as const) : [])])];
 }
 
 const shown = (block: Block): string => block.text.split("\n")[0]!;
@@ -105,14 +107,25 @@ function typed(page: string, blocks: readonly Block[], { checkout, webExample, p
     const ports = new Map(await Promise.all(PORTS.map(async (port) => [port, String(await freePort())] as const)));
     const here = (text: string): string => text.replace(PORT, (port) => ports.get(port)!);
 
-    await using shell = new Shell(
-      folder,
-      { ...readerEnvironment(home, programs), REPOSITORY: checkout, WEB_EXAMPLE: webExample },
-      user,
-    );
+    await using shells = new AsyncDisposableStack();
+    const environment = { ...readerEnvironment(home, programs), REPOSITORY: checkout, WEB_EXAMPLE: webExample };
+    const desk = shells.use(new Shell(folder, environment, user));
+    const machines = new Map<string, Shell>();
+    /** Returns the shell of a host without network, which starts in a folder of the host's own. */
+    const machine = (name: string): Shell => {
+      const known = machines.get(name);
+      if (known !== undefined) return known;
+      const own = join(folder, name);
+      mkdirSync(own);
+      if (user !== undefined) chownSync(own, user.uid, user.gid);
+      const shell = shells.use(new Shell(own, readerEnvironment(home, programs), user, name));
+      machines.set(name, shell);
+      return shell;
+    };
     for (const block of blocks) {
-      if (block.first !== undefined) {
-        const { text, code } = await shell.type(here(block.first), BLOCK_LIMIT_MS);
+      const on = block.on === undefined ? [desk] : block.on.split(", ").map(machine);
+      for (const shell of block.first === undefined ? [] : on) {
+        const { text, code } = await shell.type(here(block.first!), BLOCK_LIMIT_MS);
         if (code !== 0) return void t.fail(`what comes before "${shown(block)}" failed`, { printed: text });
       }
       if (block.as !== undefined) {
@@ -121,12 +134,13 @@ function typed(page: string, blocks: readonly Block[], { checkout, webExample, p
         writeFileSync(file, here(`${block.text}\n`));
         if (user !== undefined) chownSync(file, user.uid, user.gid);
       }
-      if (block.language !== "sh" || block.notRun !== undefined) continue;
-      const { text, code } = await shell.type(here(block.text), BLOCK_LIMIT_MS);
-      // Nothing after a failed command can be what the page says.
-      if (code !== 0) return void t.fail(`"${shown(block)}" failed`, { printed: text });
-      if (block.prints === undefined) t.pass(shown(block));
-      else t.match(text, printedPattern(here(block.prints)), `${shown(block)} prints what the page says`);
+      for (const shell of block.language !== "sh" || block.notRun !== undefined ? [] : on) {
+        const { text, code } = await shell.type(here(block.text), BLOCK_LIMIT_MS);
+        // Nothing after a failed command can be what the page says.
+        if (code !== 0) return void t.fail(`"${shown(block)}" failed`, { printed: text });
+        if (block.prints === undefined) t.pass(shown(block));
+        else t.match(text, printedPattern(here(block.prints)), `${shown(block)} prints what the page says`);
+      }
     }
   });
 }

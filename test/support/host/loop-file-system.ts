@@ -1,8 +1,9 @@
-import { execFileSync } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { mkdirSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Test } from "tap";
 import { temporaryFolder } from "../temporary-folder.ts";
+import { until } from "../until.ts";
 
 /** The smallest that mkfs.xfs makes; the file is sparse. */
 const BYTES = 512 * 1024 * 1024;
@@ -26,31 +27,44 @@ export function mountLoop(t: Test, type: "xfs" | "btrfs"): { folder: string } | 
  * Mounts a new FAT32, as most sticks have it, until the test ends: by FUSE, since not every kernel knows FAT.
  *
  * @param bytes size of the stick
- * @returns its folder, and what takes the stick out and puts it in again
+ * @returns its folder, and what puts the stick in again, takes or pulls it out
  */
-export function mountFat(t: Test, bytes: number) {
+export async function mountFat(t: Test, bytes: number) {
   const image = join(temporaryFolder(t), "image");
   const folder = join(temporaryFolder(t), "stick");
   writeFileSync(image, "");
   truncateSync(image, bytes);
   mkdirSync(folder);
   run("mkfs.vfat", "-F", "32", image);
-  let isIn = false;
+  let driver: ChildProcess | undefined;
+  /** Ends the driver: what happens to the stick then is told by its own state. */
+  async function ended(signal?: NodeJS.Signals): Promise<void> {
+    if (driver === undefined) return;
+    if (signal !== undefined) driver.kill(signal);
+    await until(() => driver!.exitCode !== null || driver!.signalCode !== null);
+    driver = undefined;
+  }
   const stick = {
     folder,
-    putIn(how: "ro" | "rw+" = "rw+") {
-      run("fusefat", image, folder, "-o", how);
-      isIn = true;
+    async putIn(how: "ro" | "rw+" = "rw+") {
+      driver = spawn("fusefat", [image, folder, "-o", how, "-f"], { stdio: "ignore" });
+      await until(() => spawnSync("mountpoint", ["-q", folder]).status === 0);
     },
-    takeOut() {
-      if (isIn) run("umount", folder);
-      isIn = false;
+    async takeOut() {
+      if (driver === undefined) return;
+      run("umount", folder);
+      await ended();
+    },
+    /** Pulls the stick out in the middle of whatever uses it: every call fails from then on. */
+    async pullOut() {
+      await ended("SIGKILL");
+      run("umount", "-l", folder);
     },
     /** Requires the file system to be whole. @throws Error with what is wrong with it */
     check: () => run("fsck.vfat", "-n", image),
   };
-  t.teardown(stick.takeOut);
-  stick.putIn();
+  t.teardown(() => stick.takeOut());
+  await stick.putIn();
   return stick;
 }
 

@@ -50,6 +50,9 @@ const MOUNTS_FAT = [
   "mkfs.vfat $d/i && fusefat $d/i $d/m -o rw+ && mountpoint -q $d/m && umount $d/m",
 ].join(" && ");
 
+/** Words by which `unshare` makes namespaces for this user. */
+const NAMESPACES = process.getuid?.() === 0 ? [] : ["--map-current-user", "--keep-caps"];
+
 /** Every program that tests may start and that is neither part of Node.js nor of each Debian. */
 export const OPTIONAL = {
   "aarch64-linux-gnu-strip": from("binutils-aarch64-linux-gnu"),
@@ -72,6 +75,7 @@ export const OPTIONAL = {
   git: from("git"),
   go: from("golang-go", "version"),
   haproxy: from("haproxy", "-v"),
+  ip: from("iproute2", "-V"),
   initdb: { ...from("postgresql"), forNamedUsers: true },
   man: from("man-db"),
   "mkfs.btrfs": from("btrfs-progs"),
@@ -98,6 +102,8 @@ export const OPTIONAL = {
   tar: from("tar"),
   tmux: from("tmux", "-V"),
   umoci: from("umoci"),
+  // In some containers root may make no namespaces, and on some machines no ordinary user may.
+  unshare: from("util-linux", ...NAMESPACES, "--net", "--uts", "true"),
   unzip: from("unzip", "-v"),
   zip: from("zip", "-v"),
   zsh: from("zsh"),

@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { entriesCalled, entryCalled, readRegular } from "../../../artifact/kits/kit-folder.ts";
+import { entriesCalled, entryCalled, readRegular, syncStick } from "../../../artifact/kits/kit-folder.ts";
 import type { HostKey } from "../../../artifact/sealed/host-key.ts";
 import { parseKitReport, signKitReport } from "../../../artifact/sealed/kit.ts";
 import { deploymentError } from "../../../contract/errors.ts";
@@ -77,11 +77,14 @@ export async function carryReport(folder: string, name: string, text: string): P
     if (kept?.trim() === text) return false;
     await rm(reports.path(known));
   }
-  await using file = await open(reports.path(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o644);
+  const file = await open(reports.path(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o644);
   try {
     await file.writeFile(`${text}\n`);
     await file.sync();
+    await file.close();
+    await syncStick(reports.path("."), folder);
   } catch (error) {
+    await file.close().catch(() => undefined);
     // A stick that is full keeps the name, and nobody could hand that in.
     await rm(reports.path(name), { force: true }).catch(() => undefined);
     throw error;

@@ -79,7 +79,7 @@ export async function listKits(
   const ofKit = Map.groupBy(hosts, ({ kit_id }) => kit_id);
   return rows.map(({ project_id: id, holder: _holder, owner: _owner, kind, slug, ...kit }) => ({
     ...kit,
-    target: targetOfSubject(subjectOf({ id, kind, slug } as Project)),
+    target: targetOfSubject(subjectOf({ id, kind, slug })),
     hosts: (ofKit.get(kit.id) ?? []).map(({ kit_id: _, ...each }) => each),
   }));
 }

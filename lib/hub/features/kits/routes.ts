@@ -91,7 +91,7 @@ export function kitRoutes(options: MountOptions<Core>): readonly Served[] {
     return { id, hub: url, digest, ...times, hosts: Object.fromEntries(sealed) };
   }
 
-  /** Finds a kit of a project, plugin or service, or for a project's hosts, that the key acts on. @throws HubError 404 */
+  /** Finds a kit by its target or the project of its hosts, for a key that acts on it. @throws HubError 404 */
   async function kitOf(principal: Principal, projectId: string, kitId: string): Promise<FoundKit> {
     const found = await findKit(db, kitId);
     if (found === undefined || !actsOn(principal, found)) throw notFound("There is no such kit.");

@@ -3,6 +3,7 @@ import { readFile, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import { kitPoll } from "../../../../lib/agent/watch/kit-poll.ts";
+import type { Poll } from "../../../../lib/agent/watch/target.ts";
 import { offlineSite } from "../../../support/host/offline-site.ts";
 
 t.test("a kit of the same size and time is another one", async (t) => {
@@ -13,7 +14,15 @@ t.test("a kit of the same size and time is another one", async (t) => {
   /** Gives a file a time as FAT has them. */
   const dated = (path: string): Promise<void> => utimes(path, 1_700_000_000, 1_700_000_000);
   await dated(join(first, "kit.json"));
-  const poll = kitPoll({ folder: first, key, allowsEnded: false }, { kind: "project", slug: target.slug }, root);
+  const pollOf =
+    (folder: string) =>
+    (etag: string | undefined): ReturnType<Poll> =>
+      kitPoll(
+        { folder, key, allowsEnded: false },
+        { kind: "project", slug: target.slug },
+        root,
+      )(etag, AbortSignal.timeout(30_000));
+  const poll = pollOf(first);
   const told = await poll(undefined);
   t.match(told, { changed: true, latest: { version: "1.0.0" } });
   const etag = told.changed ? (told.etag ?? undefined) : undefined;
@@ -27,15 +36,5 @@ t.test("a kit of the same size and time is another one", async (t) => {
   }
   t.equal((await stat(join(first, "kit.json"))).size, (await stat(join(second, "kit.json"))).size);
   t.match(await poll(etag), { changed: true, latest: { version: "1.1.0" } });
-  t.match(
-    await kitPoll(
-      { folder: join(folder, "away"), key, allowsEnded: false },
-      { kind: "project", slug: target.slug },
-      root,
-    )(etag),
-    {
-      changed: true,
-      latest: { version: null },
-    },
-  );
+  t.match(await pollOf(join(folder, "away"))(etag), { changed: true, latest: { version: null } });
 });

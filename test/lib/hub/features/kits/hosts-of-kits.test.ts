@@ -23,7 +23,7 @@ async function made(t: Test, hub: RunningHub) {
     ...{ plugin, shop, quay, make },
     /** Makes a kit. @param project of the hosts */
     kitFor: async (host: ReturnType<typeof offlineHost>, project?: string): Promise<MadeKit> =>
-      (await make([host.named], { hosts_project_id: project })).body as unknown as MadeKit,
+      (await make([host.named], { hosts_project_id: project })).body as MadeKit,
     list: async (id: string, query = "", key = hub.adminKey): Promise<KitRecord[]> =>
       (await hub.call("GET", `/devkeys/projects/${id}/kits${query}`, { key })).body["items"] as KitRecord[],
     remove: (id: string, host: string) => hub.call("DELETE", `/devkeys/projects/${id}/joined-hosts/${host}`),
