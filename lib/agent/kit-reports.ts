@@ -32,7 +32,8 @@ interface Collecting {
  * Signs the unsent reports of all targets that take kits, and copies those that wait to a stick.
  *
  * @returns how many were written, and how many were there already
- * @throws UsageError `usage` without a project root; DeploymentError `kit_unwritable`; ArtifactError `kit_unreadable` for names that differ by their case only
+ * @throws UsageError `usage` without a project root; DeploymentError `kit_unwritable`; ArtifactError `kit_unreadable`
+ *   for names that differ by their case only
  */
 export async function collectReports(
   layout: Layout,
