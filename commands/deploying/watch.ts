@@ -165,10 +165,12 @@ export class WatchCommand extends withOptions(watch) {
 }
 
 /** Returns a listener that passes each event to both, as far as they are given. */
-const observed = (first: EmitWatch | undefined, second: EmitWatch | undefined): EmitWatch => (event) => {
-  first?.(event);
-  second?.(event);
-};
+const observed =
+  (first: EmitWatch | undefined, second: EmitWatch | undefined): EmitWatch =>
+  (event) => {
+    first?.(event);
+    second?.(event);
+  };
 
 /** Passes events to the renderer, and a summary to systemd: readiness, and the state of the targets. */
 async function telling(notifier: Notifier, lines: EmitWatch): Promise<EmitWatch> {

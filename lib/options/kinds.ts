@@ -136,7 +136,12 @@ export function size<const F extends OptionDeclaration<number>>(facts: F): Optio
   const own = {
     metavar: "SIZE",
     ...(facts.default !== undefined && { shownDefault: sizeText(facts.default) }),
-    schema: { anyOf: [{ type: "integer", minimum: 0 }, { type: "string", pattern: `^${SIZE_PATTERN}$` }] },
+    schema: {
+      anyOf: [
+        { type: "integer", minimum: 0 },
+        { type: "string", pattern: `^${SIZE_PATTERN}$` },
+      ],
+    },
     parse: (given: Given): number => {
       const bytes = parseSize(textOf(given));
       if (bytes === undefined) throw new Error(`is a size such as 500M or 4G, not ${quoted(given)}`);
@@ -152,7 +157,12 @@ export function rate<const F extends OptionDeclaration<number> & { min?: number 
   const own = {
     metavar: "RATE",
     ...(facts.default !== undefined && { shownDefault: sizeText(facts.default) }),
-    schema: { anyOf: [{ type: "integer", minimum: min }, { type: "string", pattern: `^${SIZE_PATTERN}(?:/s)?$` }] },
+    schema: {
+      anyOf: [
+        { type: "integer", minimum: min },
+        { type: "string", pattern: `^${SIZE_PATTERN}(?:/s)?$` },
+      ],
+    },
     parse: (given: Given): number => {
       const bytes = parseSize(textOf(given).replace(/\/s$/, ""));
       if (bytes !== undefined && bytes >= min) return bytes;
