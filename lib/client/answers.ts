@@ -57,7 +57,9 @@ const PRECISE: Partial<Record<Code, string>> = {
 };
 
 /** Fields of an error's body, from a hub or a runtime. */
-type ErrorBody = Partial<Record<"error" | "detail" | "code" | "content_sha256" | "id" | "status" | "msg", unknown>>;
+type ErrorBody = Partial<
+  Record<"error" | "detail" | "code" | "content_sha256" | "id" | "settings_version" | "status" | "msg", unknown>
+>;
 
 /** Returns the error of a runtime that was addressed as a hub, or of a hub that was addressed as a runtime. */
 function misdirected(body: ErrorBody, { operation, url }: HttpRequest, status: number): SealiftError | undefined {
