@@ -14,7 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import { extract } from "tar-stream";
-import { readBill } from "../../lib/artifact/statements/cyclonedx.ts";
+import { readBill } from "../../lib/artifact/statements/bill.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { isOfThisMachine, PLATFORMS } from "../build/platforms.ts";
 import { step } from "../build/step.ts";
@@ -68,8 +68,14 @@ async function verifyStatements(files: string, { name }: Artifact, sha256: strin
     named.every((digest) => digest === sha256),
     `What is said of ${name} is about other bytes.`,
   );
-  const { components } = await readBill(createReadStream(join(files, name + ABOUT.cyclonedx)));
-  requireThat(components === packages.length - 1, `The two SBOMs of ${name} name different components.`);
+  const counts = await Promise.all(
+    [ABOUT.cyclonedx, ABOUT.spdx].map((ending) => readBill(createReadStream(join(files, name + ending)))),
+  );
+  // SPDX has the artifact itself among the packages.
+  requireThat(
+    counts[0]!.components === counts[1]!.components - 1,
+    `The two SBOMs of ${name} name different components.`,
+  );
 }
 
 interface Descriptor {
