@@ -106,8 +106,16 @@ export function librariesOf(program: string, processor: Processor, debs?: string
   }
 }
 
-/** Fetches the packages of a processor from the Debian that this machine installs from. */
-export function fetchLibraries(folder: string, processor: Processor): void {
+/**
+ * Fetches packages from the Debian that this machine installs from, and changes nothing else. Needs apt and a network.
+ *
+ * @param names packages, or those that the answers of `apt-cache` with the same options name
+ */
+export function fetchPackages(
+  folder: string,
+  processor: Processor,
+  names: readonly string[] | ((cache: (...words: string[]) => string) => readonly string[]),
+): void {
   const { debian } = PLATFORMS[processor];
   const state = mkdtempSync(join(tmpdir(), "sealift-apt-"));
   const settings = {
@@ -119,16 +127,22 @@ export function fetchLibraries(folder: string, processor: Processor): void {
     "APT::Sandbox::User": "",
   };
   const options = Object.entries(settings).flatMap(([name, value]) => ["-o", `${name}=${value}`]);
+  const get = (...words: string[]): unknown =>
+    execFileSync("apt-get", [...options, ...words], { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
   try {
-    execFileSync("apt-get", [...options, "update"], { stdio: ["ignore", "ignore", "inherit"] });
-    // Their copyright files are in the package of the compiler that they are from.
-    const [needed] = /gcc-\d+-base/.exec(run("apt-cache", ...options, "depends", "libgcc-s1")) ?? [];
-    const names = [...PACKAGES, ...(needed === undefined ? [] : [needed])];
-    execFileSync("apt-get", [...options, "download", ...names], {
-      cwd: folder,
-      stdio: ["ignore", "ignore", "inherit"],
-    });
+    get("update");
+    get(
+      "download",
+      ...(typeof names === "function" ? names((...words) => run("apt-cache", ...options, ...words)) : names),
+    );
   } finally {
     rmSync(state, { recursive: true, force: true });
   }
 }
+
+/** Fetches the packages of the libraries, with the one that has the licences of their compiler. */
+export const fetchLibraries = (folder: string, processor: Processor): void =>
+  fetchPackages(folder, processor, (cache) => [
+    ...PACKAGES,
+    ...(/gcc-\d+-base/.exec(cache("depends", "libgcc-s1")) ?? []),
+  ]);

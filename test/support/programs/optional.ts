@@ -55,6 +55,7 @@ export const OPTIONAL = {
   "arm64-libatomic": { ...from("libatomic1-arm64-cross", "-e", `${ARM64_LIBRARIES}/libatomic.so.1`), program: "test" },
   "arm64-libstdc": { ...from("libstdc++6-arm64-cross", "-e", `${ARM64_LIBRARIES}/libstdc++.so.6`), program: "test" },
   bsdtar: from("libarchive-tools"),
+  buildah: from("buildah"),
   // On some machines the program is there, and may make no namespaces.
   bwrap: from("bubblewrap", "--ro-bind", "/", "/", "--unshare-all", "--die-with-parent", "true"),
   caddy: from("caddy", "version"),
