@@ -1,4 +1,4 @@
-// Holds: the settings of Renovate on docs/versions.md give it the versions of a hub
+// Holds: Renovate gets the versions of a hub by the settings of its page (docs/versions.md)
 import { readFileSync } from "node:fs";
 import jsonata from "jsonata";
 import t from "tap";
