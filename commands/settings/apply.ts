@@ -49,7 +49,7 @@ export class SettingsApply extends withOptions(settingsApply) {
     const opened = await openFleet(this.options, this.file);
     const { fleet, roll, client } = opened;
     this.#checkOperator(roll, operator);
-    const judged = await this.#enrolled(await judgedAt(opened, operator), roll);
+    const judged = await this.#enrolled(await judgedAt(opened, operator, replace), roll);
     for (const name of only) enrolledAs(roll, name);
     const plan = await planOf({
       ...{ fleet, roll, judged, operatorSeed, runsCommands: !dryRun, replaces: replace },

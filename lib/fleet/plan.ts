@@ -26,7 +26,7 @@ export interface FleetPlan {
   planned: PlannedHost[];
   /** Hosts that have all of it. */
   unchanged: number;
-  /** Hosts of the roll that the hub does not list. */
+  /** Hosts of the roll that the hub does not list under their keys. */
   absent: string[];
   /** Entries of the file that apply to no host. */
   idle: IdleEntry[];
@@ -69,6 +69,7 @@ export async function planOf(facts: PlanFacts): Promise<FleetPlan> {
     throw usageError("usage", `There is no host in ${roll.file} yet.`, {
       hint: "`sealift host invite --operator-key FILE` invites one, and `sealift settings accept` takes one that is there.",
     });
+  const refused = new Set(judged.flatMap((one) => (one.state === "refused" ? [one.host?.fingerprint] : [])));
   const rows = new Map(judged.flatMap((one) => (one.state === "known" ? [[one.host.fingerprint, one.row]] : [])));
   const { groups, idle } = matchedHosts(fleet, hosts);
   const wanted = groups
@@ -86,7 +87,7 @@ export async function planOf(facts: PlanFacts): Promise<FleetPlan> {
     for (const host of content.hosts) {
       const row = rows.get(host.fingerprint);
       if (row === undefined) {
-        absent.push(host.name);
+        if (!refused.has(host.fingerprint)) absent.push(host.name);
         continue;
       }
       const heard = { host, row, outcome: outcomeOf(row, host, roll.project) };

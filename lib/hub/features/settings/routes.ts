@@ -2,6 +2,7 @@ import { type Card, readCard } from "../../../artifact/sealed/card.ts";
 import { hostFingerprint } from "../../../artifact/sealed/host-key.ts";
 import { parseOutcome, readOutcome } from "../../../artifact/sealed/settings.ts";
 import { readTerms, type SignedTerms } from "../../../artifact/sealed/terms.ts";
+import { MOST_AHEAD } from "../../../contract/settings/limits.ts";
 import type { CardUpload } from "../../../contract/settings/records.ts";
 import * as routes from "../../../contract/settings/routes.ts";
 import { audited } from "../../access/audit.ts";
@@ -78,7 +79,9 @@ export function settingsRoutes({ hub }: MountOptions<Records>): readonly Served[
       const authority = { principal, projectIds: [project_id] } as const;
       await audited(hub, request, authority, async (transaction, _tell, { caller }) => {
         const name = { project_id, host_id: hostOf(caller) };
-        const { card = null } = (await findHostSettings(transaction, name)) ?? {};
+        const { card = null, number = null } = (await findHostSettings(transaction, name)) ?? {};
+        // A hub that was restored is behind by a few; nobody comes to the highest number that there is.
+        if (signed.number > (number ?? 0) + MOST_AHEAD) throw madeUp(signed.number, number);
         if (card !== null) requireSaidBy(card, text, project_id);
         await storeOutcome(transaction, name, text, hub.now());
       });
@@ -150,6 +153,13 @@ function requireSaidBy(card: string, outcome: string, project: string): void {
   const keys = keysOfCard(card);
   checked(() => readOutcome(outcome, { ed25519: keys.ed25519, fingerprint: hostFingerprint(keys), project }));
 }
+
+const madeUp = (number: number, known: number | null): HubError =>
+  new HubError(
+    422,
+    "outcome_invalid",
+    `outcome: has the number ${number}, and the newest settings of the host ${known === null ? "were never uploaded" : `have ${known}`}.`,
+  );
 
 const overtaken = (hosts: readonly Passed[]): HubError =>
   new HubError(
