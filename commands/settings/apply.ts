@@ -7,6 +7,7 @@ import type { FleetPlan } from "../../lib/fleet/plan.ts";
 import type { Roll } from "../../lib/fleet/roll.ts";
 import { settingsApply } from "../../lib/options/settings.ts";
 import { counted } from "../../lib/support/counted.ts";
+import { printable } from "../../lib/support/printable.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 
 export class SettingsApply extends withOptions(settingsApply) {
@@ -154,10 +155,10 @@ export class SettingsApply extends withOptions(settingsApply) {
     });
   }
 
-  /** Reports an event to programs, or a line to people. */
+  /** Reports an event to programs, or one line to people: hosts and hub have written parts of it. */
   #say(event: Record<string, unknown> & { event: string }, text: string): void {
     if (this.json) this.print.event(event);
-    else this.note(text);
+    else this.note(printable(text));
   }
 }
 
