@@ -7,6 +7,7 @@ import type { FleetPlan } from "../../lib/fleet/plan.ts";
 import type { Roll } from "../../lib/fleet/roll.ts";
 import { settingsApply } from "../../lib/options/settings.ts";
 import { counted } from "../../lib/support/counted.ts";
+import { namesText } from "../../lib/support/names-text.ts";
 import { printable } from "../../lib/support/printable.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 
@@ -122,7 +123,7 @@ export class SettingsApply extends withOptions(settingsApply) {
       this.#say({ event: "warning", message }, `warning: ${message}`);
     }
     if (absent.length > 0) {
-      const message = `The hub does not list ${absent.slice(0, 5).join(", ")}${absent.length > 5 ? ` and ${absent.length - 5} more` : ""}.`;
+      const message = `The hub does not list ${namesText(absent)}.`;
       this.#say({ event: "warning", message }, `warning: ${message}`);
     }
     for (const { hosts, added, changed, removed } of changes) {
@@ -131,8 +132,7 @@ export class SettingsApply extends withOptions(settingsApply) {
         this.print.event({ event: "change", hosts: names, added, changed, removed });
         continue;
       }
-      const more = names.length > 5 ? ` and ${names.length - 5} more` : "";
-      this.print.line(`${counted(names.length, "host")}: ${names.slice(0, 5).join(", ")}${more}`);
+      this.print.line(`${counted(names.length, "host")}: ${namesText(names)}`);
       for (const [sign, settings] of [
         ["+", added],
         ["~", changed],
@@ -142,14 +142,11 @@ export class SettingsApply extends withOptions(settingsApply) {
     }
   }
 
-  async #carryOut(
-    { planned }: FleetPlan,
-    parts: Pick<ApplyOptions, "client" | "roll" | "operatorSeed">,
-  ): Promise<void> {
+  async #carryOut(plan: FleetPlan, parts: Pick<ApplyOptions, "client" | "roll" | "operatorSeed">): Promise<void> {
     const { allAtOnce, waitMs, noWait } = this.options;
     const { carryOut } = await import("../../lib/fleet/carry-out.ts");
     using interrupt = interruptible();
-    await carryOut(planned, {
+    await carryOut(plan, {
       ...{ ...parts, allAtOnce, waitMs: noWait ? undefined : waitMs, signal: interrupt.signal },
       tell: (event) => this.#say(event, eventText(event)),
     });
@@ -170,6 +167,10 @@ function eventText(event: ApplyEvent): string {
     const wave = event.waves === 1 ? "" : ` (wave ${event.wave} of ${event.waves})`;
     return `Uploaded for ${counted(event.hosts.length, "host")}${wave}.`;
   }
+  if (event.event === "awaited")
+    return `Waiting for ${namesText(event.hosts)}: uploaded by an apply before, and not heard yet.`;
+  if (event.event === "out_of_service")
+    return `Not waiting for ${namesText(event.hosts)}: out of service, and last to get settings.`;
   if (event.event === "untried") {
     const next = event.is_last ? "the others follow all the same." : "another one is the first.";
     return `${event.host_id} has not tried its settings (${event.code}): ${next}`;

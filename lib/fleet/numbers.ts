@@ -3,6 +3,7 @@ import { artifactError, deploymentError, type SealiftError } from "../contract/e
 import { MOST_AHEAD } from "../contract/settings/limits.ts";
 import type { HostSettings } from "../contract/settings/records.ts";
 import type { SettingsOutcome } from "../contract/settings/texts.ts";
+import { namesText } from "../support/names-text.ts";
 import type { Enrolled } from "./roll.ts";
 
 /** Returns what a host says of its settings; undefined for nothing, and for what it has not signed. */
@@ -23,7 +24,7 @@ export function outcomeOf(
 /** Numbers of a host at the hub and in its own words. */
 export interface Heard {
   host: Enrolled;
-  row: Pick<HostSettings, "host_id" | "number" | "to">;
+  row: Pick<HostSettings, "host_id" | "number" | "to" | "out_of_service">;
   outcome: Pick<SettingsOutcome, "number" | "digest" | "state" | "ignored"> | undefined;
 }
 
@@ -99,10 +100,3 @@ export const rollIsBehind = (hosts: readonly string[], file: string): SealiftErr
       hint: "Nothing was uploaded. Take the newest fleet.yaml and fleet.lock (git pull); --replace uploads yours all the same.",
     },
   );
-
-/** Hosts named in one sentence. */
-const NAMED = 5;
-
-/** Names the first of several hosts, and counts the others. */
-export const namesText = (names: readonly string[]): string =>
-  names.slice(0, NAMED).join(", ") + (names.length > NAMED ? ` and ${names.length - NAMED} more` : "");

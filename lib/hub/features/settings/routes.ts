@@ -5,6 +5,7 @@ import { readTerms, type SignedTerms } from "../../../artifact/sealed/terms.ts";
 import { MOST_AHEAD } from "../../../contract/settings/limits.ts";
 import type { CardUpload } from "../../../contract/settings/records.ts";
 import * as routes from "../../../contract/settings/routes.ts";
+import { namesText } from "../../../support/names-text.ts";
 import { audited } from "../../access/audit.ts";
 import type { MountOptions } from "../../access/authentication.ts";
 import { controlledBy } from "../../access/project-access.ts";
@@ -25,13 +26,6 @@ import {
   unknownHosts,
 } from "./records.ts";
 import { keysOfCard, showSettings } from "./shown.ts";
-
-/** Most hosts that a message names; fields of the answer name all. */
-const NAMED = 5;
-
-/** Names hosts in a message. */
-const named = (hosts: readonly string[]): string =>
-  hosts.slice(0, NAMED).join(", ") + (hosts.length > NAMED ? ` and ${hosts.length - NAMED} more` : "");
 
 /** Cards of hosts, settings that are sealed to them, and what they say of them (docs/contract/settings.md). */
 export function settingsRoutes({ hub }: MountOptions<Records>): readonly Served[] {
@@ -99,7 +93,8 @@ export function settingsRoutes({ hub }: MountOptions<Records>): readonly Served[
       const authority = { principal, projectIds: [id] } as const;
       return audited(hub, request, authority, async (transaction, tell, { caller, targets: [project] }) => {
         const unknown = await unknownHosts(transaction, id, documents, hub.now());
-        if (unknown.length > 0) throw unprocessable(`documents: no key of the project speaks for ${named(unknown)}.`);
+        if (unknown.length > 0)
+          throw unprocessable(`documents: no key of the project speaks for ${namesText(unknown)}.`);
         const { fresh, conflicts } = await compareUploads(transaction, id, documents);
         if (conflicts.length > 0) throw overtaken(conflicts);
         if (fresh.length === 0) return { settings_version: project.settings_version ?? 1 };
@@ -166,6 +161,6 @@ const overtaken = (hosts: readonly Passed[]): HubError =>
     409,
     "settings_conflict",
     `Nothing was taken: the hub has other settings than those that the new ones follow, of ` +
-      `${named(hosts.map(({ host_id }) => host_id))}.`,
+      `${namesText(hosts.map(({ host_id }) => host_id))}.`,
     { fields: { hosts } },
   );
