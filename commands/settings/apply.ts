@@ -7,6 +7,8 @@ import type { FleetPlan } from "../../lib/fleet/plan.ts";
 import type { Roll } from "../../lib/fleet/roll.ts";
 import { settingsApply } from "../../lib/options/settings.ts";
 import { counted } from "../../lib/support/counted.ts";
+import { namesText } from "../../lib/support/names-text.ts";
+import { printable } from "../../lib/support/printable.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 
 export class SettingsApply extends withOptions(settingsApply) {
@@ -49,7 +51,7 @@ export class SettingsApply extends withOptions(settingsApply) {
     const opened = await openFleet(this.options, this.file);
     const { fleet, roll, client } = opened;
     this.#checkOperator(roll, operator);
-    const judged = await this.#enrolled(await judgedAt(opened, operator), roll);
+    const judged = await this.#enrolled(await judgedAt(opened, operator, replace), roll);
     for (const name of only) enrolledAs(roll, name);
     const plan = await planOf({
       ...{ fleet, roll, judged, operatorSeed, runsCommands: !dryRun, replaces: replace },
@@ -121,7 +123,7 @@ export class SettingsApply extends withOptions(settingsApply) {
       this.#say({ event: "warning", message }, `warning: ${message}`);
     }
     if (absent.length > 0) {
-      const message = `The hub does not list ${absent.slice(0, 5).join(", ")}${absent.length > 5 ? ` and ${absent.length - 5} more` : ""}.`;
+      const message = `The hub does not list ${namesText(absent)}.`;
       this.#say({ event: "warning", message }, `warning: ${message}`);
     }
     for (const { hosts, added, changed, removed } of changes) {
@@ -130,8 +132,7 @@ export class SettingsApply extends withOptions(settingsApply) {
         this.print.event({ event: "change", hosts: names, added, changed, removed });
         continue;
       }
-      const more = names.length > 5 ? ` and ${names.length - 5} more` : "";
-      this.print.line(`${counted(names.length, "host")}: ${names.slice(0, 5).join(", ")}${more}`);
+      this.print.line(`${counted(names.length, "host")}: ${namesText(names)}`);
       for (const [sign, settings] of [
         ["+", added],
         ["~", changed],
@@ -141,23 +142,20 @@ export class SettingsApply extends withOptions(settingsApply) {
     }
   }
 
-  async #carryOut(
-    { planned }: FleetPlan,
-    parts: Pick<ApplyOptions, "client" | "roll" | "operatorSeed">,
-  ): Promise<void> {
+  async #carryOut(plan: FleetPlan, parts: Pick<ApplyOptions, "client" | "roll" | "operatorSeed">): Promise<void> {
     const { allAtOnce, waitMs, noWait } = this.options;
     const { carryOut } = await import("../../lib/fleet/carry-out.ts");
     using interrupt = interruptible();
-    await carryOut(planned, {
+    await carryOut(plan, {
       ...{ ...parts, allAtOnce, waitMs: noWait ? undefined : waitMs, signal: interrupt.signal },
       tell: (event) => this.#say(event, eventText(event)),
     });
   }
 
-  /** Reports an event to programs, or a line to people. */
+  /** Reports an event to programs, or one line to people: hosts and hub have written parts of it. */
   #say(event: Record<string, unknown> & { event: string }, text: string): void {
     if (this.json) this.print.event(event);
-    else this.note(text);
+    else this.note(printable(text));
   }
 }
 
@@ -169,6 +167,10 @@ function eventText(event: ApplyEvent): string {
     const wave = event.waves === 1 ? "" : ` (wave ${event.wave} of ${event.waves})`;
     return `Uploaded for ${counted(event.hosts.length, "host")}${wave}.`;
   }
+  if (event.event === "awaited")
+    return `Waiting for ${namesText(event.hosts)}: uploaded by an apply before, and not heard yet.`;
+  if (event.event === "out_of_service")
+    return `Not waiting for ${namesText(event.hosts)}: out of service, and last to get settings.`;
   if (event.event === "untried") {
     const next = event.is_last ? "the others follow all the same." : "another one is the first.";
     return `${event.host_id} has not tried its settings (${event.code}): ${next}`;

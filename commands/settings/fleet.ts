@@ -21,9 +21,14 @@ export async function openFleet(options: Connected, file: string) {
   return { fleet, roll, hub, id, client: new SettingsClient(hub, id) };
 }
 
-/** Judges all hosts of a project at its hub. @param operator public key, hexadecimal */
-export async function judgedAt({ client, roll }: OpenedFleet, operator: string): Promise<Judged[]> {
+/**
+ * Judges all hosts of a project at its hub.
+ *
+ * @param operator public key, hexadecimal
+ * @param replaces whether settings are replaced that another program has uploaded
+ */
+export async function judgedAt({ client, roll }: OpenedFleet, operator: string, replaces = false): Promise<Judged[]> {
   const { judged } = await import("../../lib/fleet/admission.ts");
   const rows = await Array.fromAsync(client.list());
-  return judged(rows, roll, { operator, project: roll.project });
+  return judged(rows, roll, { operator, project: roll.project, replaces });
 }

@@ -3,6 +3,7 @@ import type { Labels } from "../../lib/contract/labels.ts";
 import { labelsText } from "../../lib/contract/labels.ts";
 import type { HostState } from "../../lib/fleet/host-states.ts";
 import { settingsShow } from "../../lib/options/settings.ts";
+import { printable } from "../../lib/support/printable.ts";
 import { withOptions } from "../shell/base.ts";
 import { showList } from "../shell/output/listing.ts";
 import type { OpenedFleet } from "./fleet.ts";
@@ -59,11 +60,17 @@ export class SettingsShow extends withOptions(settingsShow) {
       none: "No host is in fleet.lock or at the hub.",
     });
     for (const { host_id: host, hub_labels: theirs, ignored } of states) {
-      if (theirs !== null) this.note(`${host} has other labels at the hub: ${labelsText(theirs) || "none"}.`);
-      for (const { name, code: why } of ignored) this.note(`${host} does not use ${name} (${why}).`);
+      if (theirs !== null) this.#line(`${host} has other labels at the hub: ${labelsText(theirs) || "none"}.`);
+      for (const { name, code: why } of ignored) this.#line(`${host} does not use ${name} (${why}).`);
     }
-    for (const one of judged) if (one.state === "refused") this.warn(`${one.error.message} ${one.error.hint ?? ""}`);
+    for (const one of judged)
+      if (one.state === "refused") this.#line(`warning: ${one.error.message} ${one.error.hint ?? ""}`);
     return code;
+  }
+
+  /** Prints one line for people: hosts and hub have written parts of it. */
+  #line(text: string): void {
+    this.note(printable(text));
   }
 }
 

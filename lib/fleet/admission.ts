@@ -2,6 +2,7 @@ import { fingerprintIn, invitedCard } from "../artifact/sealed/card.ts";
 import { readTerms, type SignedTerms } from "../artifact/sealed/terms.ts";
 import { artifactError, asSealiftError, type SealiftError } from "../contract/errors.ts";
 import type { HostSettings } from "../contract/settings/records.ts";
+import { disbelief, outcomeOf } from "./numbers.ts";
 import type { Enrolled, Roll } from "./roll.ts";
 
 /** Host whose card is at the hub and whose key is not in the roll. */
@@ -22,8 +23,8 @@ export type HubState =
   | { state: "unaccepted" }
   /** Its key was removed for good. */
   | { state: "removed" }
-  /** Somebody may stand in its place. */
-  | { state: "refused"; error: SealiftError };
+  /** Somebody may stand in its place. @property host its entry in the roll, where card and name are those of it */
+  | { state: "refused"; error: SealiftError; host?: Enrolled };
 
 /** Row of the hub with what it means. */
 export type Judged = HubState & { row: HostSettings };
@@ -33,6 +34,8 @@ interface Judge {
   /** Public key, hexadecimal. */
   operator: string;
   project: string;
+  /** Whether settings are replaced that another program has uploaded. */
+  replaces?: boolean;
 }
 
 /** Returns a reader of terms that verifies each text once: all hosts of an invite bring the same. */
@@ -46,10 +49,10 @@ function termsReader(): (text: string) => SignedTerms {
 }
 
 /** Judges the rows of a hub by the roll. New cards count with terms of the operator, whatever the hub says. */
-export function judged(rows: readonly HostSettings[], roll: Roll, { operator, project }: Judge): Judged[] {
+export function judged(rows: readonly HostSettings[], roll: Roll, judge: Judge): Judged[] {
   const hosts = roll.hosts();
   const facts: Facts = {
-    ...{ operator, project, read: termsReader(), removed: roll.removed() },
+    ...{ ...judge, read: termsReader(), removed: roll.removed() },
     byKey: new Map(hosts.map((host) => [host.fingerprint, host])),
     byName: new Map(hosts.map((host) => [host.name, host])),
   };
@@ -60,7 +63,17 @@ export function judged(rows: readonly HostSettings[], roll: Roll, { operator, pr
       return { row, state: "refused", error: asSealiftError(error) };
     }
   });
-  return withinUses(onceEach(all), roll, facts.read);
+  return withinUses(onceEach(all), roll, facts.read).map((one) => believed(one, judge));
+}
+
+/** Refuses a host whose word about its settings cannot be true: it stops none of the others. */
+function believed(one: Judged, { project, replaces = false }: Judge): Judged {
+  const host = one.state === "known" ? one.host : one.state === "arrived" ? one.arrival.host : undefined;
+  if (host === undefined) return one;
+  const { row } = one;
+  const error = disbelief({ host, row, outcome: outcomeOf(row, host, project) }, replaces);
+  if (error === undefined) return one;
+  return { row, state: "refused", error, ...(one.state === "known" && { host }) };
 }
 
 /** Refuses new cards that share a name or a key: a roll has each once, and nobody can tell which card is right. */

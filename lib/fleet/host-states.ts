@@ -56,8 +56,11 @@ function stateOf(one: Judged, roll: Roll): HostState {
       const { labels, fingerprint } = one.arrival.host;
       return { ...NOTHING, host_id, state: "new", labels, fingerprint };
     }
-    case "refused":
-      return { ...NOTHING, host_id, state: "refused", code: one.error.code };
+    case "refused": {
+      const { error, host } = one;
+      const known = host && { number: host.number, labels: host.labels, fingerprint: host.fingerprint };
+      return { ...NOTHING, host_id, ...known, state: "refused", code: error.code };
+    }
     default:
       return { ...NOTHING, host_id, state: one.state };
   }
@@ -69,7 +72,7 @@ export function hostStatesOf(
   roll: Roll,
   hubLabels: ReadonlyMap<string, Labels> = new Map(),
 ): HostState[] {
-  const seen = new Set(judged.flatMap((one) => (one.state === "known" ? [one.host.fingerprint] : [])));
+  const seen = new Set(judged.flatMap((one) => ("host" in one ? [one.host.fingerprint] : [])));
   const absent = roll
     .hosts()
     .filter(({ fingerprint }) => !seen.has(fingerprint))

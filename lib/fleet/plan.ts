@@ -5,11 +5,12 @@ import type { Judged } from "./admission.ts";
 import { type ChangedHosts, changesOf, type Content, contentOf } from "./contents.ts";
 import { valueDigest } from "./digests.ts";
 import type { Fleet } from "./fleet-file.ts";
+import type { Uploaded } from "./hearing.ts";
 import { type IdleEntry, matchedHosts } from "./matching.ts";
 import { type Heard, hubNumber, isAheadOfRoll, nextNumber, outcomeOf, rollIsBehind } from "./numbers.ts";
 import type { Enrolled, Roll } from "./roll.ts";
 import { ValueSources } from "./sources.ts";
-import { hasStopped } from "./tried.ts";
+import { hasStopped, untriedFor } from "./tried.ts";
 
 /** Host that is about to get settings. */
 export interface PlannedHost {
@@ -26,7 +27,12 @@ export interface FleetPlan {
   planned: PlannedHost[];
   /** Hosts that have all of it. */
   unchanged: number;
-  /** Hosts of the roll that the hub does not list. */
+  /**
+   * Hosts that have settings which others are about to get, and have not spoken of them, while no host has run with
+   * them: an apply before has ended meanwhile.
+   */
+  unheard: Uploaded[];
+  /** Hosts of the roll that the hub does not list under their keys. */
   absent: string[];
   /** Entries of the file that apply to no host. */
   idle: IdleEntry[];
@@ -69,6 +75,7 @@ export async function planOf(facts: PlanFacts): Promise<FleetPlan> {
     throw usageError("usage", `There is no host in ${roll.file} yet.`, {
       hint: "`sealift host invite --operator-key FILE` invites one, and `sealift settings accept` takes one that is there.",
     });
+  const refused = new Set(judged.flatMap((one) => (one.state === "refused" ? [one.host?.fingerprint] : [])));
   const rows = new Map(judged.flatMap((one) => (one.state === "known" ? [[one.host.fingerprint, one.row]] : [])));
   const { groups, idle } = matchedHosts(fleet, hosts);
   const wanted = groups
@@ -79,24 +86,42 @@ export async function planOf(facts: PlanFacts): Promise<FleetPlan> {
   const contents: Content[] = [];
   for (const group of wanted) contents.push(await contentOf(group, sources, digest));
   const planned: (PlannedHost & Heard)[] = [];
+  const unchanged: (Heard & { content: Content })[] = [];
   const behind: string[] = [];
   const absent: string[] = [];
-  let unchanged = 0;
   for (const content of contents)
     for (const host of content.hosts) {
       const row = rows.get(host.fingerprint);
       if (row === undefined) {
-        absent.push(host.name);
+        if (!refused.has(host.fingerprint)) absent.push(host.name);
         continue;
       }
       const heard = { host, row, outcome: outcomeOf(row, host, roll.project) };
       if (isAheadOfRoll(heard)) behind.push(host.name);
       if (isAheadOfRoll(heard) || needsDocument(heard, content))
         planned.push({ ...heard, content, number: nextNumber(heard) });
-      else unchanged++;
+      else unchanged.push({ ...heard, content });
     }
   if (behind.length > 0 && !replaces) throw rollIsBehind(behind, roll.file);
-  return { changes: changesOf(contents, roll), planned: planned.toSorted(likelyFirst), unchanged, absent, idle };
+  return {
+    ...{ changes: changesOf(contents, roll), planned: planned.toSorted(likelyFirst), absent, idle },
+    ...{ unchanged: unchanged.length, unheard: unheardAmong(unchanged, planned) },
+  };
+}
+
+/** Finds hosts whose settings others are about to get, and that nobody has heard of yet. */
+function unheardAmong(
+  unchanged: readonly (Heard & { content: Content })[],
+  planned: readonly PlannedHost[],
+): Uploaded[] {
+  const about = new Set(planned.map(({ content }) => content.id));
+  const hasSpoken = ({ host, outcome }: Heard): boolean => outcome !== undefined && outcome.number >= host.number;
+  // Those that failed are planned anew.
+  const tried = unchanged.filter((one) => hasSpoken(one) && untriedFor(one.content.apps, one.outcome!) === undefined);
+  const known = new Set(tried.map(({ content }) => content.id));
+  return unchanged
+    .filter((one) => about.has(one.content.id) && !known.has(one.content.id) && !hasSpoken(one) && isServed(one))
+    .map(({ host }) => ({ host, number: host.number, digest: host.document! }));
 }
 
 /**
@@ -116,13 +141,22 @@ export function requireNothingLost(file: string, { idle, changes }: Pick<FleetPl
   }
 }
 
+/** Tells whether a host is in service: nobody waits for one that an operator has taken out. */
+export const isServed = ({ row }: Pick<PlannedHost, "row"> | Pick<Heard, "row">): boolean =>
+  row.out_of_service === undefined;
+
 /**
  * Orders hosts: those that failed, then those that answered last, so that the first wave says something soon. Those
- * with a stopped application come last: it tries nothing.
+ * that have tried nothing come last, as with a stopped application, and behind them those out of service.
  */
 function likelyFirst(a: PlannedHost & Heard, b: PlannedHost & Heard): number {
-  const rank = ({ outcome }: Heard): number =>
-    outcome !== undefined && outcome.state !== "applied" ? 0 : hasStopped(outcome) ? 2 : 1;
+  const rank = (one: PlannedHost & Heard): number => {
+    const { outcome, content } = one;
+    if (!isServed(one)) return 3;
+    if (outcome === undefined) return 1;
+    if (outcome.state !== "applied") return 0;
+    return hasStopped(outcome) || untriedFor(content.apps, outcome) !== undefined ? 2 : 1;
+  };
   const [heardA, heardB] = [a.row.outcome_at ?? "", b.row.outcome_at ?? ""];
   if (rank(a) !== rank(b)) return rank(a) - rank(b);
   if (heardA !== heardB) return heardA > heardB ? -1 : 1;
@@ -132,9 +166,12 @@ function likelyFirst(a: PlannedHost & Heard, b: PlannedHost & Heard): number {
 /** Share of hosts in the second wave. */
 const SECOND_WAVE = 0.1;
 
-/** Divides hosts into waves: one, ten per cent, and the rest. */
-export function wavesOf<T>(hosts: readonly T[], isAtOnce: boolean): T[][] {
-  const second = isAtOnce ? hosts.length : 1 + Math.ceil(hosts.length * SECOND_WAVE);
-  const waves = isAtOnce ? [[...hosts]] : [hosts.slice(0, 1), hosts.slice(1, second), hosts.slice(second)];
+/** Divides hosts into waves: one, ten per cent, and the rest; then those out of service, unless all are. */
+export function wavesOf(hosts: readonly PlannedHost[], isAtOnce: boolean): PlannedHost[][] {
+  const isAnyServed = hosts.some(isServed);
+  const served = isAnyServed ? hosts.filter(isServed) : hosts;
+  const out = isAnyServed ? hosts.filter((one) => !isServed(one)) : [];
+  const second = 1 + Math.ceil(served.length * SECOND_WAVE);
+  const waves = isAtOnce ? [[...hosts]] : [served.slice(0, 1), served.slice(1, second), served.slice(second), out];
   return waves.filter((wave) => wave.length > 0);
 }

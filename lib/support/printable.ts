@@ -22,5 +22,12 @@ const unitsOf = (character: string): string =>
 /** Formats a value as one line of JSON with such characters escaped: the same value for every reader. */
 export const printableJson = (value: unknown): string => JSON.stringify(value).replace(OBEYED, unitsOf);
 
+/** Matches the user information of URLs, with the marks around it. */
+const USER_INFO = /\/\/([^/?#\s]*)@/g;
+
 /** Returns a text without the user names and passwords of its URLs. */
-export const withoutPasswords = (text: string): string => text.replaceAll(/\/\/[^/?#\s]*@/g, "//…@");
+export const withoutPasswords = (text: string): string => text.replaceAll(USER_INFO, "//…@");
+
+/** Returns the passwords in the URLs of a text, as they are written there; the user name where a URL has it alone. */
+export const passwordsIn = (text: string): string[] =>
+  Array.from(text.matchAll(USER_INFO), ([, info]) => info!.slice(info!.indexOf(":") + 1));

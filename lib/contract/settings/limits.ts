@@ -17,6 +17,11 @@ export const MAX_SETTING_NAME = 128;
 export const MAX_APPLICATIONS = 200;
 /** Most documents of one upload. Each upload has all hosts of the project ask, so that few are better than many. */
 export const MAX_BATCH = 1000;
+/**
+ * Most numbers by which a document may be ahead of those that a reader knows of its host. Beyond it somebody would use
+ * up all numbers, after which the host could get no settings any more.
+ */
+export const MOST_AHEAD = 1_000_000;
 /** Most operators that a host obeys. */
 export const MAX_OPERATORS = 4;
 /** Most bytes of the body of an upload. */

@@ -79,6 +79,8 @@ export const hostSettings = z.object({
   /** Outcome of it, as the host has signed it; null before the first. */
   outcome: z.string().nullable(),
   outcome_at: timestamp.nullable(),
+  /** Reason for which an operator has taken it out of service; omitted for none. */
+  out_of_service: z.string().optional(),
 });
 export type HostSettings = z.infer<typeof hostSettings>;
 

@@ -84,6 +84,16 @@ export type SettingsDocument = z.infer<typeof settingsDocument>;
 /** States of a document on its host. */
 export const OUTCOME_STATES = ["applied", "failed", "not_back"] as const;
 
+/** Code of the reason for which a host did not use something: people read it on terminals, so that it is a word. */
+const outcomeCode = z.string().regex(/^[a-z][a-z0-9_]{0,63}$/, "must be a code");
+/** Name of a setting that a host did not use, as `web.NAME`, or id of such an application. */
+const ignoredName = z
+  .string()
+  .regex(
+    /^[a-z0-9][a-z0-9_.-]{0,127}(?:\.[A-Za-z_][A-Za-z0-9_]{0,127})?$/,
+    "must be an application, or one with a full stop and the name of a setting",
+  );
+
 /** Outcome of a document on its host. */
 export const settingsOutcome = z.strictObject({
   t: z.literal("sealift-outcome"),
@@ -96,13 +106,10 @@ export const settingsOutcome = z.strictObject({
   digest: sha256Hex,
   state: z.enum(OUTCOME_STATES),
   /** Code of the failure; null without one. */
-  code: z
-    .string()
-    .regex(/^[a-z][a-z0-9_]{0,63}$/, "must be a code")
-    .nullable(),
-  /** Values that were not used, as `web.NAME`, each with a code. */
+  code: outcomeCode.nullable(),
+  /** Values that were not used, each with a code. */
   ignored: z
-    .array(z.strictObject({ name: z.string().max(300), code: z.string().max(64) }))
+    .array(z.strictObject({ name: ignoredName, code: outcomeCode }))
     .max(MAX_IGNORED)
     .default([]),
   /** When it came to that on the host's clock. */

@@ -2,7 +2,7 @@
 import t from "tap";
 import { hostKeyOf, newHostSeed } from "../../../lib/artifact/sealed/host-key.ts";
 import { signOutcome } from "../../../lib/artifact/sealed/settings.ts";
-import { MAX_OUTCOME_BYTES } from "../../../lib/contract/settings/limits.ts";
+import { MAX_OUTCOME_BYTES, MOST_AHEAD } from "../../../lib/contract/settings/limits.ts";
 import { isErrorBody, startHub } from "../../support/hub/harness.ts";
 import { withSettings } from "../../support/hub/settings.ts";
 
@@ -24,6 +24,9 @@ t.test("a host says what became of its own settings, and of no other's", async (
   for (const text of ["{}", "[]", seven.card, seven.outcome(1).replace('"applied"', '"undone"')])
     isErrorBody(t, await say(seven.api, text), 422, "outcome_invalid");
   isErrorBody(t, await say(seven.api, " ".repeat(MAX_OUTCOME_BYTES + 1)), 422, "unprocessable");
+  for (const number of [2 + MOST_AHEAD, Number.MAX_SAFE_INTEGER])
+    isErrorBody(t, await say(seven.api, seven.outcome(number)), 422, "outcome_invalid");
   t.match(await shown(), [{ outcome: null }, { outcome: null }]);
-  t.equal((await say(seven.api, seven.outcome(1))).status, 204);
+  // A hub that was restored knows lower numbers than its hosts.
+  for (const number of [1 + MOST_AHEAD, 1]) t.equal((await say(seven.api, seven.outcome(number))).status, 204);
 });

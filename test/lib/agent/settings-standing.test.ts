@@ -2,6 +2,8 @@
 import t from "tap";
 import type { Finding } from "../../../lib/agent/finding.ts";
 import { settingsFindings } from "../../../lib/agent/settings-standing.ts";
+import { hostKeyOf, newHostSeed } from "../../../lib/artifact/sealed/host-key.ts";
+import { signOutcome } from "../../../lib/artifact/sealed/settings.ts";
 import { type FleetSettings, NO_SETTINGS, writeFleetSettings } from "../../../lib/releases/fleet-settings.ts";
 import { settingsDigest, writeHeld } from "../../../lib/releases/holds.ts";
 import { layoutOf } from "../../../lib/releases/layout.ts";
@@ -36,6 +38,26 @@ t.test("doctor says whose settings count, since when, and what is wrong with new
     { status: "ok", message: `These operators are pinned: ${others.join(", ")}` },
     { status: "ok", message: new RegExp(`${held.operator}, who is not pinned any more, counts`) },
   ]);
+});
+
+t.test("doctor says that settings which count have failed, as the host has told its operator", async (t) => {
+  const layout = layoutOf(temporaryFolder(t));
+  const key = hostKeyOf(newHostSeed());
+  const said = { project: "prj_harbour00001", to: key.fingerprint, digest: "ef".repeat(32), ignored: [], at: AT };
+  const found = async (number: number, state: "applied" | "failed" | "not_back", sent = true): Promise<Finding[]> => {
+    const code = state === "applied" ? null : "health_failed";
+    const outcome = { text: signOutcome({ ...said, number, state, code }, key), sent };
+    await writeFleetSettings(layout, TARGET, { ...NO_SETTINGS, held, outcome });
+    return (await Array.fromAsync(settingsFindings(layout, TARGET))).slice(1);
+  };
+  t.match(await found(3, "failed"), [
+    { status: "warning", message: /^Number 3 has failed on this host \(health_failed\)/, hint: /log/ },
+  ]);
+  t.match(await found(3, "not_back"), [{ status: "warning", message: /^Number 3 has failed/ }]);
+  t.strictSame(await found(3, "applied"), []);
+  t.strictSame(await found(2, "failed"), [], "an older one decides nothing");
+  await writeFleetSettings(layout, TARGET, { ...NO_SETTINGS, held, outcome: { text: "{", sent: true } });
+  t.match(await Array.fromAsync(settingsFindings(layout, TARGET)), [{ status: "ok" }], "what nobody can read");
 });
 
 t.test("doctor names the required settings that nobody gives", async (t) => {

@@ -3,7 +3,8 @@ import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import { hostKeyOf, newHostSeed } from "../../../lib/artifact/sealed/host-key.ts";
-import { isAheadOfRoll, nextNumber } from "../../../lib/fleet/numbers.ts";
+import { MOST_AHEAD } from "../../../lib/contract/settings/limits.ts";
+import { disbelief, isAheadOfRoll, nextNumber } from "../../../lib/fleet/numbers.ts";
 import { Roll } from "../../../lib/fleet/roll.ts";
 import { DOUBLE_PROJECT } from "../../support/hub/settings-double.ts";
 import { settingsFleet, termsOf } from "../../support/hub/settings-fleet.ts";
@@ -51,7 +52,7 @@ t.test("a hub that shows two operators one number each is found out by what the 
   hub.rows.get("pier-7")!.outcome = null;
   write(ALL("three"));
   t.match(await apply(), { code: 1, stderr: /pier-7 has another document with the number 2/ });
-  t.match(await apply(), { code: 1, stderr: /Somebody else has uploaded/ });
+  t.match(await apply(), { code: 4, stderr: /pier-7 says that it has other settings with the number 2/ });
 });
 
 t.test("a restored hub is healed by one apply, and a host that is ahead is not locked out", async (t) => {
@@ -114,11 +115,20 @@ t.test("numbers are one more than any that is known, and a hub cannot use them u
   t.ok(isAheadOfRoll({ ...heard, row: { ...row, number: 8 } }));
   t.notOk(isAheadOfRoll({ ...heard, row: { ...row, number: 8, to: "cd".repeat(32) } }), "of a former key");
   t.equal(nextNumber({ ...heard, row: { ...row, number: 8, to: "cd".repeat(32) } }), 9);
-  t.ok(isAheadOfRoll({ ...heard, outcome: { ...outcome, number: 7 } }));
   t.equal(nextNumber({ ...heard, outcome: { ...outcome, number: 7 } }), 8);
-  t.ok(isAheadOfRoll({ ...heard, outcome: { ...outcome, digest: "ee".repeat(32) } }), "another document of the number");
+  t.equal(disbelief(heard, false), undefined);
+  const codeOf = (more: object, replaces = false) =>
+    disbelief({ ...heard, outcome: { ...outcome, ...more } }, replaces)?.code;
+  t.equal(codeOf({ number: 7 }), "outcome_invalid", "neither roll nor hub have it");
+  t.equal(codeOf({ number: 7 }, true), undefined);
+  t.equal(disbelief({ ...heard, row: { ...row, number: 7 }, outcome: { ...outcome, number: 7 } }, false), undefined);
+  t.equal(codeOf({ digest: "ee".repeat(32) }), "outcome_invalid", "another document of the number");
+  t.equal(codeOf({ number: 5 + MOST_AHEAD }, true), undefined);
+  t.equal(codeOf({ number: 6 + MOST_AHEAD }, true), "outcome_invalid", "nobody comes to such a number");
   const greedy = { ...heard, row: { ...row, number: Number.MAX_SAFE_INTEGER } };
   t.throws(() => nextNumber(greedy), { code: "settings_conflict" });
+  const last = { ...heard, host: { ...host, pending: Number.MAX_SAFE_INTEGER } };
+  t.throws(() => nextNumber(last), { code: "settings_conflict" }, "no number is used that a roll cannot have");
 });
 
 t.test("a roll is refused that was changed by hand, merged, or of another project", async (t) => {

@@ -7,6 +7,7 @@ import { type HostSettingsTable, own } from "./tables.ts";
 /** Host in a list, with the length of its terms, which are read last. */
 interface ListedHost extends Omit<HostSettingsTable, "project_id" | "sealed"> {
   terms_length: number | null;
+  out_of_service: string | null;
 }
 
 /** Most characters of the texts in a page, unless one host has more. */
@@ -45,8 +46,8 @@ export async function listHostSettings(
     const texts = selectWhere(own(db), "host_terms", { project_id: projectId }).where("digest", "in", [...digests]);
     for (const row of await texts.select(["digest", "terms"]).execute()) terms.set(row.digest, row.terms);
   }
-  const items = shown.map(({ terms_digest, terms_length: _, sealed_to, ...row }) => ({
-    ...row,
+  const items = shown.map(({ terms_digest, terms_length: _, sealed_to, out_of_service: reason, ...row }) => ({
+    ...{ ...row, ...(reason !== null && { out_of_service: reason }) },
     to: sealed_to,
     terms: terms_digest === null ? null : (terms.get(terms_digest) ?? null),
   }));
@@ -77,7 +78,19 @@ const readHosts = (
     .leftJoin("host_terms as t", (join) =>
       join.onRef("t.digest", "=", "s.terms_digest").on("t.project_id", "=", projectId),
     )
-    .select(["n.host_id", "s.card", "s.terms_digest", "s.number", "s.sealed_to", "s.uploaded_at", "s.uploaded_by"])
+    .leftJoin("hosts as h", (join) =>
+      join.onRef("h.host_id", "=", "n.host_id").on("h.holder", "=", "").on("h.target", "=", projectId),
+    )
+    .select([
+      "n.host_id",
+      "h.out_of_service",
+      "s.card",
+      "s.terms_digest",
+      "s.number",
+      "s.sealed_to",
+      "s.uploaded_at",
+      "s.uploaded_by",
+    ])
     .select(["s.outcome", "s.outcome_at", sql<number | null>`length(t.terms)`.as("terms_length")])
     .where("n.host_id", ">", after)
     .$if(only !== undefined, (query) => query.where("n.host_id", "=", only!))

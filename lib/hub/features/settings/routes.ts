@@ -2,8 +2,10 @@ import { type Card, readCard } from "../../../artifact/sealed/card.ts";
 import { hostFingerprint } from "../../../artifact/sealed/host-key.ts";
 import { parseOutcome, readOutcome } from "../../../artifact/sealed/settings.ts";
 import { readTerms, type SignedTerms } from "../../../artifact/sealed/terms.ts";
+import { MOST_AHEAD } from "../../../contract/settings/limits.ts";
 import type { CardUpload } from "../../../contract/settings/records.ts";
 import * as routes from "../../../contract/settings/routes.ts";
+import { namesText } from "../../../support/names-text.ts";
 import { audited } from "../../access/audit.ts";
 import type { MountOptions } from "../../access/authentication.ts";
 import { controlledBy } from "../../access/project-access.ts";
@@ -24,13 +26,6 @@ import {
   unknownHosts,
 } from "./records.ts";
 import { keysOfCard, showSettings } from "./shown.ts";
-
-/** Most hosts that a message names; fields of the answer name all. */
-const NAMED = 5;
-
-/** Names hosts in a message. */
-const named = (hosts: readonly string[]): string =>
-  hosts.slice(0, NAMED).join(", ") + (hosts.length > NAMED ? ` and ${hosts.length - NAMED} more` : "");
 
 /** Cards of hosts, settings that are sealed to them, and what they say of them (docs/contract/settings.md). */
 export function settingsRoutes({ hub }: MountOptions<Records>): readonly Served[] {
@@ -78,7 +73,9 @@ export function settingsRoutes({ hub }: MountOptions<Records>): readonly Served[
       const authority = { principal, projectIds: [project_id] } as const;
       await audited(hub, request, authority, async (transaction, _tell, { caller }) => {
         const name = { project_id, host_id: hostOf(caller) };
-        const { card = null } = (await findHostSettings(transaction, name)) ?? {};
+        const { card = null, number = null } = (await findHostSettings(transaction, name)) ?? {};
+        // A hub that was restored is behind by a few; nobody comes to the highest number that there is.
+        if (signed.number > (number ?? 0) + MOST_AHEAD) throw madeUp(signed.number, number);
         if (card !== null) requireSaidBy(card, text, project_id);
         await storeOutcome(transaction, name, text, hub.now());
       });
@@ -96,7 +93,8 @@ export function settingsRoutes({ hub }: MountOptions<Records>): readonly Served[
       const authority = { principal, projectIds: [id] } as const;
       return audited(hub, request, authority, async (transaction, tell, { caller, targets: [project] }) => {
         const unknown = await unknownHosts(transaction, id, documents, hub.now());
-        if (unknown.length > 0) throw unprocessable(`documents: no key of the project speaks for ${named(unknown)}.`);
+        if (unknown.length > 0)
+          throw unprocessable(`documents: no key of the project speaks for ${namesText(unknown)}.`);
         const { fresh, conflicts } = await compareUploads(transaction, id, documents);
         if (conflicts.length > 0) throw overtaken(conflicts);
         if (fresh.length === 0) return { settings_version: project.settings_version ?? 1 };
@@ -151,11 +149,18 @@ function requireSaidBy(card: string, outcome: string, project: string): void {
   checked(() => readOutcome(outcome, { ed25519: keys.ed25519, fingerprint: hostFingerprint(keys), project }));
 }
 
+const madeUp = (number: number, known: number | null): HubError =>
+  new HubError(
+    422,
+    "outcome_invalid",
+    `outcome: has the number ${number}, and the newest settings of the host ${known === null ? "were never uploaded" : `have ${known}`}.`,
+  );
+
 const overtaken = (hosts: readonly Passed[]): HubError =>
   new HubError(
     409,
     "settings_conflict",
     `Nothing was taken: the hub has other settings than those that the new ones follow, of ` +
-      `${named(hosts.map(({ host_id }) => host_id))}.`,
+      `${namesText(hosts.map(({ host_id }) => host_id))}.`,
     { fields: { hosts } },
   );

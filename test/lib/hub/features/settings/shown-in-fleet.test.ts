@@ -142,3 +142,28 @@ t.test("command and pages show settings of hosts where a project has any", async
   t.match(await page("/pier-7"), /Settings.*1 failed \(unhealthy\)/s);
   t.match(await page("/pier-8"), /Settings.*none/s);
 });
+
+for (const database of RACED)
+  t.test(
+    `the operator hears which hosts of his settings are out of service (${database})`,
+    { skip: database === "PostgreSQL" && needs("initdb") },
+    async (t) => {
+      const [hub] = (await startRacedHubs(t, database))!;
+      const { id, host, report, shown } = await withFleet(hub);
+      const [seven] = [await host("pier-7"), await host("pier-8")];
+      await report(seven);
+      const serve = (out_of_service: string | null) =>
+        hub.call("PUT", `/devkeys/projects/${id}/hosts/pier-7/service`, { json: { out_of_service } });
+      const said = async () => (await shown()).map(({ host_id: name, out_of_service: reason }) => [name, reason]);
+      t.equal((await serve("a new disk")).status, 204);
+      t.strictSame(await said(), [
+        ["pier-7", "a new disk"],
+        ["pier-8", undefined],
+      ]);
+      t.equal((await serve(null)).status, 204);
+      t.strictSame(await said(), [
+        ["pier-7", undefined],
+        ["pier-8", undefined],
+      ]);
+    },
+  );
