@@ -1,7 +1,6 @@
 import * as z from "zod";
 import type { Code } from "../contract/codes.ts";
 import { SealiftError } from "../contract/errors.ts";
-import { settingsVersion } from "../contract/settings/records.ts";
 import { faultsOf } from "../support/documents/faults.ts";
 import { parseJson } from "../support/documents/limits.ts";
 import { safelyParsed } from "../support/documents/safe-parse.ts";
@@ -128,7 +127,7 @@ export async function statusError(response: HttpResponse, request: HttpRequest):
     ...(precise !== undefined && { code: hubCode as Code, hint: precise }),
     ...(status === 404 && said === "" && hubCode === undefined && { hint: rootHint(operation) }),
   };
-  const settingsOf = hubCode === "no_version" ? settingsVersion.safeParse(body.settings_version).data : undefined;
+  const { settings_version: settings } = body;
   const why = `${note ?? `the ${serverOf(operation).name} answered`} ${status}${said === "" ? "" : `: ${said}`}.`;
   return operationError(operation, code, why, {
     status,
@@ -138,7 +137,7 @@ export async function statusError(response: HttpResponse, request: HttpRequest):
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     ...(status === 409 && typeof body.id === "string" && { existingId: presentable(body.id, request.secrets ?? []) }),
     ...(typeof body.content_sha256 === "string" && { storedContentSha256: body.content_sha256 }),
-    ...(settingsOf !== undefined && { settingsVersion: settingsOf }),
+    ...(Number.isSafeInteger(settings) && { settingsVersion: settings as number }),
   });
 }
 
