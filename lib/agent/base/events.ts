@@ -62,7 +62,7 @@ export type AgentEvent =
       code: string | null;
       message: string | null;
     }
-  /** Settings of the fleet do not count: the host goes on with those that it has. */
+  /** Settings of the fleet were not taken, or the hub does not hear of them: the host goes on with those it has. */
   | { event: "settings.refused"; code: Code; message: string }
   | { event: "steps.planned"; steps: { id: string; action: string; after_switch: boolean }[] }
   | { event: "step.started"; id: string; action: string; plugin: string | null }

@@ -49,7 +49,7 @@ export function deploySentence(event: AgentEvent): string | undefined {
       return `warning: Settings number ${number} failed (${code ?? "unknown"})${back}${message === null ? "" : `: ${message}`}`;
     }
     case "settings.refused":
-      return `warning: Settings of the fleet do not count (${event.code}): ${event.message}`;
+      return `warning: Settings of the fleet (${event.code}): ${event.message}`;
     case "rights.more":
       return `${event.version} asks for more than what runs, which is ${event.accepted ? "agreed to" : "not agreed to"}: ${event.rights.join("; ")}`;
     case "step.done": {
