@@ -1,5 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { channel } from "node:diagnostics_channel";
+import { mkdir, symlink } from "node:fs/promises";
+import { dirname } from "node:path";
 import { FollowedSettings } from "../../lib/agent/settings/follow.ts";
 import { Hints } from "../../lib/agent/watch/hints.ts";
 import type { WatchTarget } from "../../lib/agent/watch/target.ts";
@@ -50,8 +52,15 @@ export class WatchingHost implements AsyncDisposable {
   #turn: Promise<void> = Promise.resolve();
   readonly #hints: Hints;
 
-  /** @param root folder of its project root */
-  constructor(host: SettingsHost, orders: HostOrders, root: string) {
+  /** Starts a host with a project root in a new folder, whose release is a name alone. */
+  static async start(host: SettingsHost, orders: HostOrders, root: string): Promise<WatchingHost> {
+    const [layout, target] = [layoutOf(root), targetName({ kind: "project", slug: orders.projectId })];
+    await mkdir(dirname(layout.current(target)), { recursive: true });
+    await symlink(layout.currentText(target, VERSION), layout.current(target));
+    return new WatchingHost(host, orders, root);
+  }
+
+  private constructor(host: SettingsHost, orders: HostOrders, root: string) {
     this.#host = host;
     this.#orders = orders;
     this.#root = root;

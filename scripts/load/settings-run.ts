@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -78,9 +78,8 @@ export async function runSettingsLoad(options: SettingsLoadOptions): Promise<Set
     const names = Array.from({ length: Math.min(JOINING, count - first) }, (_, index) => `pier-${first + index}`);
     const joined = await Promise.all(names.map((name) => made.host(name)));
     for (const host of joined) {
-      const root = join(folder, "hosts", host.name);
-      await mkdir(root, { recursive: true });
-      watching.push(opened.use(new WatchingHost(host, orders, root)));
+      const watched = await WatchingHost.start(host, orders, join(folder, "hosts", host.name));
+      watching.push(opened.use(watched));
     }
     await Promise.all(watching.slice(-names.length).map((host) => host.look()));
   }
