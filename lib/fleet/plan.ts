@@ -149,12 +149,10 @@ export const isServed = ({ row }: Pick<PlannedHost, "row"> | Pick<Heard, "row">)
 
 /**
  * Orders hosts: those that failed, then those that answered last, so that the first wave says something soon. Those
- * that have tried nothing come last, as with a stopped application, and behind them those out of service.
+ * that have tried nothing come last, as with a stopped application.
  */
 function likelyFirst(a: PlannedHost & Heard, b: PlannedHost & Heard): number {
-  const rank = (one: PlannedHost & Heard): number => {
-    const { outcome, content } = one;
-    if (!isServed(one)) return 3;
+  const rank = ({ outcome, content }: PlannedHost & Heard): number => {
     if (outcome === undefined) return 1;
     if (outcome.state !== "applied") return 0;
     return hasStopped(outcome) || untriedFor(content.apps, outcome) !== undefined ? 2 : 1;

@@ -108,6 +108,18 @@ t.test("a host out of service comes last, and nobody waits for it", async (t) =>
   t.strictSame([order.length, order.at(-1)], [3, ["pier-1"]], "although it failed last time");
 });
 
+t.test("nor does anybody wait for one that was taken out before it spoke", async (t) => {
+  const { host, row, sent, write, apply } = await fleetOf(t, 3);
+  host("pier-1").answers = undefined;
+  row("pier-1").outcome_at = "2999-01-01T00:00:00.000Z";
+  write(TWO);
+  t.match(await apply("--wait 50ms"), { code: 75 });
+  row("pier-1").out_of_service = "new disk";
+  sent();
+  t.match(await apply("--wait 50ms"), { code: 0 });
+  t.strictSame(sent().flat().toSorted(), ["pier-2", "pier-3"], "it has them already");
+});
+
 t.test("a hub that says so of all hosts turns no wave off", async (t) => {
   const { hosts, hub, row, sent, write, apply } = await fleetOf(t, 3);
   for (const name of hub.rows.keys()) row(name).out_of_service = "says the hub";
