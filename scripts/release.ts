@@ -1,21 +1,32 @@
 /**
  * `npm run release -- VERSION`: writes the version and the changelog's heading, commits, and makes a signed tag.
  * Without VERSION it takes that of the heading, which may have its date already. Pushing the tag starts
- * `.github/workflows/release.yml`. `--dry-run` only says what it would do. `--verify TAG --notes FILE` is for that
- * workflow: it checks that tag, package.json and changelog agree, and writes the release's notes.
+ * `.github/workflows/release.yml`. `--dry-run` only says what it would do; with `--verify` it makes every file of the
+ * release, too, signed by a new key, and verifies each without a network. `--tag TAG --notes FILE` is for that
+ * workflow: it checks that tag, package.json and changelog agree, and writes the release's notes; with `--out FOLDER`
+ * and `--key-file FILE` it makes the files there. `--apt FOLDER` is the apt repository so far, and `--libraries FOLDER`
+ * what `npm run build:libraries` has fetched for the images.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import semver from "semver";
 import { scriptArguments } from "./arguments.ts";
 import { renameVersions } from "./named-versions.ts";
+import { rehearse } from "./release/rehearse.ts";
 
 const { values, positionals } = scriptArguments(import.meta.filename, {
   allowPositionals: true,
   options: {
     "dry-run": { type: "boolean", default: false },
-    verify: { type: "string" },
+    verify: { type: "boolean", default: false },
+    tag: { type: "string" },
     notes: { type: "string" },
+    out: { type: "string" },
+    "key-file": { type: "string" },
+    "node-arm64": { type: "string" },
+    libraries: { type: "string" },
+    apt: { type: "string" },
+    uncompressed: { type: "boolean", default: false },
   },
 });
 
@@ -31,11 +42,19 @@ const changelog = read("CHANGELOG.md");
 const [, heading = "", text = ""] = /^(## .+)\n([\s\S]*?)(?=^## |$(?![\s\S]))/m.exec(changelog) ?? [];
 const { version: current } = JSON.parse(read("package.json")) as { version: string };
 
-if (values.verify !== undefined) {
-  const version = values.verify.replace(/^v/, "");
-  if (version !== current) fail(`The tag is ${values.verify}, but package.json says ${current}.`);
+/** Makes and verifies the files of this checkout's version. */
+const makeFiles = (): Promise<void> =>
+  rehearse({
+    ...{ out: values.out, keyFile: values["key-file"], libraries: values.libraries, apt: values.apt },
+    ...{ nodeArm64: values["node-arm64"], isCompressed: !values.uncompressed },
+  }).catch((error: unknown) => fail((error as Error).message));
+
+if (values.tag !== undefined) {
+  const version = values.tag.replace(/^v/, "");
+  if (version !== current) fail(`The tag is ${values.tag}, but package.json says ${current}.`);
   if (!heading.startsWith(`## ${version} (20`)) fail(`CHANGELOG.md begins with "${heading}", not with ${version}.`);
   if (values.notes !== undefined) writeFileSync(values.notes, text.trim() + "\n");
+  if (values.out !== undefined) await makeFiles();
   process.exit();
 }
 
@@ -81,3 +100,7 @@ for (const [what, take] of steps) {
   if (!values["dry-run"]) take();
 }
 console.log(`Then: git push --follow-tags. The workflow "release" tests, packs, attests and publishes ${version}.`);
+if (values.verify) {
+  if (!values["dry-run"]) fail("--verify is for a rehearsal: npm run release -- VERSION --dry-run --verify");
+  await makeFiles();
+}

@@ -31,7 +31,7 @@ export class KitMake extends withOptions(kitMake) {
   target = Option.String({ name: "TARGET", required: true });
 
   override async run(): Promise<number> {
-    const { hosts: named, out, version, lastsMs, deploymentCredential, roll: file, project } = this.options;
+    const { hosts: given, out, version, lastsMs, deploymentCredential, roll: file, project } = this.options;
     const [{ targetCalled, projectNamed }, { usageError }, { kitHosts }, { makeKit }, { Roll }] = await Promise.all([
       import("../../lib/client/lookup.ts"),
       import("../../lib/contract/errors.ts"),
@@ -39,15 +39,17 @@ export class KitMake extends withOptions(kitMake) {
       import("../../lib/fleet/kits/make-kit.ts"),
       import("../../lib/fleet/roll.ts"),
     ]);
-    if (named.length === 0) throw usageError("usage", "--host names the hosts that get the kit, and none is named.");
+    if (given.length === 0) throw usageError("usage", "--host names the hosts that get the kit, and none is named.");
     const hub = hubConnection(this.options, DEPLOY_TIMEOUT_MS);
     const target = await targetCalled(hub, this.target);
     if (target.kind === "project" && deploymentCredential === undefined)
       throw usageError("usage", "--deployment-credential-file is missing: it authorizes deployments of a project.");
-    const projectId =
-      target.kind === "project" ? target.slug : project === undefined ? undefined : await projectNamed(hub, project);
+    const named = project === undefined ? undefined : await projectNamed(hub, project);
+    const projectId = target.kind === "project" ? target.slug : named;
+    if (named !== undefined && named !== projectId)
+      throw usageError("usage", `--project ${project}: the kit of a project is for hosts of that project.`);
     const roll = file === undefined ? undefined : await Roll.read(resolve(file), projectId ?? "");
-    const hosts = await kitHosts(named, { hub, projectId, roll });
+    const hosts = await kitHosts(given, { hub, projectId, roll });
     using interrupt = interruptible();
     const folder = resolve(out);
     const lastsS = Math.round(lastsMs / 1000);

@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { HostKey } from "../artifact/sealed/host-key.ts";
-import { deploymentError, SealiftError } from "../contract/errors.ts";
+import { deploymentError, SealiftError, usageError } from "../contract/errors.ts";
 import type { Labels } from "../contract/labels.ts";
 import type { LocalReport } from "../contract/surfaces/reports.ts";
 import { isTargetName, type Target, targetOfName } from "../contract/target.ts";
@@ -32,7 +32,8 @@ interface Collecting {
  * Signs the unsent reports of all targets that take kits, and copies those that wait to a stick.
  *
  * @returns how many were written, and how many were there already
- * @throws DeploymentError `kit_unwritable`; ArtifactError `kit_unreadable` for names that differ by their case only
+ * @throws UsageError `usage` without a project root; DeploymentError `kit_unwritable`; ArtifactError `kit_unreadable`
+ *   for names that differ by their case only
  */
 export async function collectReports(
   layout: Layout,
@@ -47,6 +48,13 @@ export async function collectReports(
   await readdir(folder).catch((error: unknown) => {
     throw unwritable(error);
   });
+  if (
+    !(await readdir(layout.root).then(
+      () => true,
+      () => false,
+    ))
+  )
+    throw usageError("usage", `${layout.root} is no project root of this host: there is no such folder.`);
   const names = await Promise.all(["reports", "kits"].map((each) => namesIn(join(layout.sealift, each))));
   for (const name of new Set(names.flat())) {
     if (!isTargetName(name)) continue;

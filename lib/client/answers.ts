@@ -56,7 +56,9 @@ const PRECISE: Partial<Record<Code, string>> = {
 };
 
 /** Fields of an error's body, from a hub or a runtime. */
-type ErrorBody = Partial<Record<"error" | "detail" | "code" | "content_sha256" | "id" | "status" | "msg", unknown>>;
+type ErrorBody = Partial<
+  Record<"error" | "detail" | "code" | "content_sha256" | "id" | "settings_version" | "status" | "msg", unknown>
+>;
 
 /** Returns the error of a runtime that was addressed as a hub, or of a hub that was addressed as a runtime. */
 function misdirected(body: ErrorBody, { operation, url }: HttpRequest, status: number): SealiftError | undefined {
@@ -125,6 +127,7 @@ export async function statusError(response: HttpResponse, request: HttpRequest):
     ...(precise !== undefined && { code: hubCode as Code, hint: precise }),
     ...(status === 404 && said === "" && hubCode === undefined && { hint: rootHint(operation) }),
   };
+  const { settings_version: settings } = body;
   const why = `${note ?? `the ${serverOf(operation).name} answered`} ${status}${said === "" ? "" : `: ${said}`}.`;
   return operationError(operation, code, why, {
     status,
@@ -134,6 +137,7 @@ export async function statusError(response: HttpResponse, request: HttpRequest):
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     ...(status === 409 && typeof body.id === "string" && { existingId: presentable(body.id, request.secrets ?? []) }),
     ...(typeof body.content_sha256 === "string" && { storedContentSha256: body.content_sha256 }),
+    ...(Number.isSafeInteger(settings) && { settingsVersion: settings as number }),
   });
 }
 

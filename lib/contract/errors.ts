@@ -24,6 +24,8 @@ export interface ErrorFacts {
   existingId?: string;
   /** Digest that the hub holds for the version to be published: `content_sha256` of a 409. */
   storedContentSha256?: string;
+  /** Number of a project's settings, which a hub names without a version, too: `settings_version` of a 404. */
+  settingsVersion?: number;
 }
 
 /**
@@ -43,6 +45,7 @@ export class SealiftError extends Error {
   readonly retryAfterMs?: number;
   readonly storedContentSha256?: string;
   readonly existingId?: string;
+  readonly settingsVersion?: number;
 
   constructor(kind: ErrorKind, code: Code, message: string, facts: ErrorFacts = {}) {
     super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
@@ -57,6 +60,7 @@ export class SealiftError extends Error {
     if (facts.ofTheHost !== undefined) this.ofTheHost = facts.ofTheHost;
     if (facts.retryAfterMs !== undefined) this.retryAfterMs = facts.retryAfterMs;
     if (facts.existingId !== undefined) this.existingId = facts.existingId;
+    if (facts.settingsVersion !== undefined) this.settingsVersion = facts.settingsVersion;
     if (facts.storedContentSha256 !== undefined) this.storedContentSha256 = facts.storedContentSha256;
   }
 

@@ -3,9 +3,10 @@ import { DEPLOYMENT_DEFAULTS, DURABILITY_CHOICES, LEAST_BYTES_PER_SECOND } from 
 import { labelOf } from "../contract/labels.ts";
 import { connection, hubIfKnown, mirrors, network } from "./connection.ts";
 import * as forms from "./forms.ts";
-import { choice, duration, flag, list, path, rate, secret, text, token, url, whole } from "./kinds.ts";
+import { choice, duration, flag, list, path, rate, text, url, whole } from "./kinds.ts";
 import { limits } from "./limits.ts";
 import { group, guarded, optional, requiredWhen } from "./option.ts";
+import { secret, token } from "./secrets.ts";
 
 /** Parses a label. @throws Error whose message continues "--label …" */
 function labelFrom(text: string): [name: string, value: string] {

@@ -1,5 +1,6 @@
-import { duration, list, path, text, token, url } from "./kinds.ts";
+import { duration, list, path, text, url } from "./kinds.ts";
 import { group, guarded, type Known, optional, required, requiredWhen } from "./option.ts";
+import { token } from "./secrets.ts";
 
 /** Options of commands that talk to a hub. */
 export const connection = group("Hub", {

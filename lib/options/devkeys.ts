@@ -3,9 +3,10 @@ import type { Scope } from "../contract/surfaces/keys.ts";
 import { connection } from "./connection.ts";
 import { parseDuration } from "./durations.ts";
 import * as forms from "./forms.ts";
-import { choice, duration, flag, list, parsed, path, secretBytes, text } from "./kinds.ts";
+import { choice, duration, flag, list, parsed, path, text } from "./kinds.ts";
 import { limits } from "./limits.ts";
 import { group, optional, required } from "./option.ts";
+import { secretBytes } from "./secrets.ts";
 import { comparedSources } from "./sources.ts";
 
 /** Options of the commands that manage keys and projects on a hub. */

@@ -1,5 +1,6 @@
-import { path, several, token } from "./kinds.ts";
+import { path, several } from "./kinds.ts";
 import { group, guarded } from "./option.ts";
+import { token } from "./secrets.ts";
 
 /** Options by which a host takes settings of its operator (docs/settings.md). */
 export const hostSettings = group("Settings", {

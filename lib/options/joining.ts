@@ -2,9 +2,10 @@ import { agent } from "./agent.ts";
 import { granting } from "./apps.ts";
 import { connection, network } from "./connection.ts";
 import { removal } from "./devkeys.ts";
-import { duration, flag, list, path, several, text, token, whole } from "./kinds.ts";
+import { duration, flag, list, path, several, text, whole } from "./kinds.ts";
 import { systemd } from "./operating.ts";
 import { group, guarded, required } from "./option.ts";
+import { token } from "./secrets.ts";
 import { operatorKey } from "./settings.ts";
 import { watchStart } from "./watch.ts";
 

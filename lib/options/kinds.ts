@@ -14,7 +14,7 @@ function textOf(given: Given): string {
 }
 
 /** Creates an option, with defaults for every fact that its author omits. */
-function option<T>(
+export function option<T>(
   kind: OptionKind,
   facts: OptionDeclaration<T>,
   own: Pick<Option<T>, "schema" | "parse"> & Partial<Option<T>>,
@@ -47,9 +47,11 @@ function option<T>(
 /** `T`, or undefined unless there is a default. */
 type OptionOf<T, F> = F extends { default: NonNullable<unknown> } ? Option<T> : Option<T | undefined>;
 
-const TEXT_SCHEMA = { type: "string", minLength: 1 };
+/** Schema of a text that is not empty. */
+export const TEXT_SCHEMA = { type: "string", minLength: 1 };
 
-function nonEmpty(given: Given): string {
+/** Returns a single value as text. @throws Error for an empty one, a list, or yes or no */
+export function nonEmpty(given: Given): string {
   const value = textOf(given);
   if (value === "") throw new Error("is empty");
   return value;
@@ -266,39 +268,3 @@ export const several = (
   default: undefined,
   located: facts.orText === true ? "when-it-exists" : "always",
 });
-
-/** Facts that an author states of a secret. With `fileOnly`, the command line accepts only `--NAME-file`. */
-type SecretFacts = OptionDeclaration<never> & { fileOnly?: boolean };
-
-/** Requires a text that a header can hold. @throws Error for any other */
-function tokenOf(text: string): string {
-  if (/^[\x21-\x7e]+$/.test(text)) return text;
-  throw new Error("is one line of ASCII characters without blanks, and this is not");
-}
-
-function secretOf<T extends string | Buffer>(facts: SecretFacts, fromBytes: (bytes: Buffer) => T) {
-  const own = {
-    schema: TEXT_SCHEMA,
-    parse: (given: Given): T => fromBytes(Buffer.from(nonEmpty(given))),
-    secret: true,
-    fileOnly: facts.fileOnly ?? false,
-    fromBytes,
-  };
-  return option<T>("secret", facts, own) as Option<T | undefined>;
-}
-
-/** Returns the text without its final newline. */
-const textIn = (bytes: Buffer): string => bytes.toString("utf8").replace(/\r?\n$/, "");
-
-/**
- * Creates an option of a secret text, without its final newline: also from a file, standard input, or its systemd
- * credential.
- */
-export const secret = (facts: SecretFacts): Option<string | undefined> => secretOf(facts, textIn);
-
-/** Creates an option of a secret that requests carry in a header. */
-export const token = (facts: SecretFacts): Option<string | undefined> =>
-  secretOf(facts, (bytes) => tokenOf(textIn(bytes)));
-
-/** Creates an option of a secret that may be binary. */
-export const secretBytes = (facts: SecretFacts): Option<Buffer | undefined> => secretOf(facts, (bytes) => bytes);

@@ -1,3 +1,4 @@
+import { KIT_LIFETIME_S } from "../contract/kits/limits.ts";
 import { agent } from "./agent.ts";
 import { connection } from "./connection.ts";
 import { hostSettings } from "./host-settings.ts";
@@ -79,7 +80,8 @@ export const kitMake = {
       flag: "--expires",
       needsUnit: true,
       help: "How long hosts take it",
-      default: 7 * 86_400_000,
+      minMs: KIT_LIFETIME_S.min * 1000,
+      default: KIT_LIFETIME_S.default * 1000,
     }),
     roll: path({ name: "kit-roll", flag: "--roll", metavar: "FILE", help: "fleet.lock to check hosts' keys with" }),
     project: text({

@@ -1,10 +1,11 @@
 import { connection, isByRun } from "./connection.ts";
 import * as forms from "./forms.ts";
-import { flag, list, path, secretBytes, text, whole } from "./kinds.ts";
+import { flag, list, path, text, whole } from "./kinds.ts";
 import { limits } from "./limits.ts";
 import { group, guarded, type Known, type Need, required, requiredWhen } from "./option.ts";
 import { packing } from "./packing.ts";
 import { identity, KEY_OR_RUN } from "./publishers.ts";
+import { secretBytes } from "./secrets.ts";
 import { goOn, newSigner } from "./signing.ts";
 import { deployed } from "./sources.ts";
 import { stage } from "./staging.ts";

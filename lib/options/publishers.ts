@@ -2,8 +2,9 @@ import { GITHUB_ISSUER, GITLAB_ISSUER } from "../contract/publishers/claims.ts";
 import { parsePlace } from "./addresses.ts";
 import { connection, isByRun } from "./connection.ts";
 import { removal } from "./devkeys.ts";
-import { flag, list, parsed, secret, text, url } from "./kinds.ts";
+import { flag, list, parsed, text, url } from "./kinds.ts";
 import { group, guarded, required, requiredWhen, type Values } from "./option.ts";
+import { secret } from "./secrets.ts";
 
 /** Options of the commands for trusted publishers, and of publishing as one. */
 

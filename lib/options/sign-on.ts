@@ -1,6 +1,7 @@
 import { SCOPES } from "../contract/scopes.ts";
-import { list, secret, text, url } from "./kinds.ts";
+import { list, text, url } from "./kinds.ts";
 import { group, guarded, requiredWhen, type Values } from "./option.ts";
+import { secret } from "./secrets.ts";
 
 function grantOf(text: string) {
   const [, value, owner, words = "", projectId = null] =

@@ -1,5 +1,6 @@
-import { choice, flag, list, path, secret, several, text, token } from "./kinds.ts";
+import { choice, flag, list, path, several, text } from "./kinds.ts";
 import { group, guarded, optional, required, requiredWhen } from "./option.ts";
+import { secret, token } from "./secrets.ts";
 
 /** Options of the two sources of deployments: a project, and the marketplace. */
 

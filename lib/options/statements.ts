@@ -7,7 +7,7 @@ import { group, guarded, required } from "./option.ts";
 /** Options of publishing commands. */
 export const statements = group("Statements", {
   provenance: path({ metavar: "FILE", help: "Sigstore bundle that says where the version was built" }),
-  sbom: path({ metavar: "FILE", help: "Its components: CycloneDX 1.6 or 1.7 in JSON" }),
+  sbom: path({ metavar: "FILE", help: "Its components: CycloneDX or SPDX, in JSON" }),
   urgent: text({ metavar: "REASON", help: "Hosts that wait for a version to age need not" }),
 });
 

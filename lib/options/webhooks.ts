@@ -2,8 +2,9 @@ import { WEBHOOK_EVENTS, WEBHOOK_FORMATS } from "../contract/webhook-events.ts";
 import { parsePlace } from "./addresses.ts";
 import { connection } from "./connection.ts";
 import { removal } from "./devkeys.ts";
-import { choice, duration, list, secret, text } from "./kinds.ts";
+import { choice, duration, list, text } from "./kinds.ts";
 import { group, guarded, required, type Values } from "./option.ts";
+import { secret } from "./secrets.ts";
 
 /** Options of the commands for webhooks. */
 

@@ -1,5 +1,5 @@
 import { publicKeyOf } from "../artifact/signatures/ed25519.ts";
-import { readBill } from "../artifact/statements/cyclonedx.ts";
+import { readBill } from "../artifact/statements/bill.ts";
 import { readProvenance } from "../artifact/statements/provenance.ts";
 import type { HubConnection } from "../client/hub-connection.ts";
 import { type NewStatement, StatementsClient } from "../client/statements.ts";

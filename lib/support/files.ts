@@ -38,6 +38,8 @@ export function readFault(error: unknown): string {
 /** Describes in a few words why a file cannot be written. */
 export function writeFault(error: unknown): string {
   switch ((error as NodeJS.ErrnoException).code) {
+    case "EEXIST":
+      return "something else stands in its place";
     case "EROFS":
       return "it can only be read";
     case "ENOSPC":

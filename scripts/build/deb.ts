@@ -12,11 +12,11 @@ import { gzipSync } from "node:zlib";
 import { planUnits, SYSTEMD_SERVICES } from "../../lib/support/systemd/units.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { scriptArguments } from "../arguments.ts";
+import { buildTime, PLATFORMS, requireProcessor } from "./platforms.ts";
 import { step } from "./step.ts";
 
 const { chmodSync, globSync, readFileSync, statSync } = fs;
 
-const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
 const MAINTAINER = `${packageJson.author} <maintainers@sealift.example>`;
 /** Folders of packages for systemd, polkit and the like; `sealift systemd install` writes to those in /etc. */
 const PACKAGED: readonly (readonly [from: string, to: string])[] = [
@@ -45,13 +45,10 @@ const { values, positionals } = scriptArguments(import.meta.filename, {
   },
 });
 const target = resolve(positionals[0] ?? ".");
-const architecture = ARCHITECTURES[values.arch];
-if (architecture === undefined) throw new Error(`--arch is one of ${Object.keys(ARCHITECTURES).join(", ")}.`);
+const architecture = PLATFORMS[requireProcessor(values.arch)].debian;
 // A pre-release is older than its release. The 1 counts packages of one version.
 const version = `${packageJson.version.replace("-", "~")}-1`;
-const epoch = Number(
-  process.env["SOURCE_DATE_EPOCH"] ?? execFileSync("git", ["log", "-1", "--format=%ct"], { encoding: "utf8" }),
-);
+const epoch = buildTime();
 
 const program = join(target, `sealift-${packageJson.version}-linux-${values.arch}`);
 if (!fs.existsSync(program)) {

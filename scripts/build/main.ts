@@ -11,7 +11,7 @@ import { scriptArguments } from "../arguments.ts";
 import { type Bundled, bundleGuest, bundlePrograms, bundleZod, copyZodTypes } from "./bundle.ts";
 import { hashOfInputs, isBuiltFrom, removeStamp, writeStamp } from "./inputs.ts";
 import { step } from "./step.ts";
-import { bundledPackages, dependencyFaults, licencesText } from "./third-party.ts";
+import { BUNDLED_FILE, bundledPackages, dependencyFaults, licencesText } from "./third-party.ts";
 
 const node = (...args: string[]): unknown => execFileSync(process.execPath, args, { stdio: "inherit" });
 
@@ -49,7 +49,9 @@ async function build(): Promise<void> {
   if (isFast) return;
 
   await step("collect the licences", () => {
-    writeFileSync("dist/THIRD-PARTY-LICENCES.txt", licencesText(bundledPackages(bundled.inputs)));
+    const packages = bundledPackages(bundled.inputs);
+    writeFileSync("dist/THIRD-PARTY-LICENCES.txt", licencesText(packages));
+    writeFileSync(BUNDLED_FILE, JSON.stringify(packages.map(({ texts: _, ...named }) => named)));
     const faults = dependencyFaults(bundled.inputs, packageJson);
     if (faults.length > 0) throw new Error(faults.join("\n"));
   });

@@ -11,6 +11,7 @@ import { basename, join, resolve } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { scriptArguments } from "../arguments.ts";
 import { bundleOneFile } from "./bundle.ts";
+import { binutil, requireProcessor } from "./platforms.ts";
 import { step } from "./step.ts";
 
 const { values, positionals } = scriptArguments(import.meta.filename, {
@@ -20,13 +21,9 @@ const { values, positionals } = scriptArguments(import.meta.filename, {
     platform: { type: "string", default: `${process.platform}-${process.arch}` },
   },
 });
-/** The `strip` programs of other platforms; that of this machine knows only its own. */
-const STRIP: Readonly<Record<string, string>> = {
-  "linux-arm64": "aarch64-linux-gnu-strip",
-  "linux-x64": "x86_64-linux-gnu-strip",
-  [`${process.platform}-${process.arch}`]: "strip",
-};
-
+const [, arch = ""] = values.platform.split("-");
+const isForLinux = values.platform.startsWith("linux-");
+const strip = isForLinux ? binutil("strip", requireProcessor(arch)) : "strip";
 const target = resolve(positionals[0] ?? ".", `sealift-${packageJson.version}-${values.platform}`);
 const folder = mkdtempSync(join(tmpdir(), "sealift-one-file-"));
 try {
@@ -34,7 +31,7 @@ try {
   await step(`strip Node for ${values.platform}`, () => {
     copyFileSync(values.node, node);
     // A quarter of it is names for debuggers.
-    execFileSync(STRIP[values.platform] ?? "strip", ["--strip-all", node], { stdio: "inherit" });
+    execFileSync(strip, ["--strip-all", node], { stdio: "inherit" });
   });
   await step("bundle the programs into one file", () => bundleOneFile(folder));
   const packed = packageJson.files.filter((name) => !name.startsWith("!")).flatMap(filesIn);

@@ -11,6 +11,9 @@ export interface BundledPackage {
   texts: string[];
 }
 
+/** List of the bundled packages without their texts, which an SBOM is made of. Nothing that is published has it. */
+export const BUNDLED_FILE = "dist/.bundled.json";
+
 /** Licences that allow passing on a copy together with the licence's text. */
 const ALLOWED = new Set([
   "0BSD",

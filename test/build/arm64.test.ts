@@ -1,9 +1,10 @@
 // Only in test:all: every program runs under an emulator, two minutes of two processors.
 import { execFileSync } from "node:child_process";
-import { copyFileSync, cpSync, mkdirSync } from "node:fs";
+import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import t from "tap";
 import packageJson from "../../package.json" with { type: "json" };
+import { fetchLibraries } from "../../scripts/build/libraries.ts";
 import { installedFiles, World } from "../support/host/world.ts";
 import { Arm64Machine } from "../support/programs/arm64.ts";
 import { fetchedNode } from "../support/programs/fetched-node.ts";
@@ -70,6 +71,28 @@ t.test("an arm64 machine with nothing but libc and its like", { skip, timeout: 1
     const here = world.path("host");
     await world.programs.run("deploy-project", world.deployArgs(here), world.hostSecrets());
     t.strictSame(await installedFiles(join(machine.root, "host")), await installedFiles(here));
+  });
+
+  t.test("its image has the libraries of Debian's own packages", { skip: needs("apt-get", "dpkg-deb") }, async (t) => {
+    const [libraries, layout] = [join(folder, "libraries"), join(folder, "layout")];
+    for (const place of [join(libraries, "arm64"), layout]) mkdirSync(place, { recursive: true });
+    fetchLibraries(join(libraries, "arm64"), "arm64");
+    build("oci", "--arch", "arm64", "--libraries", libraries, "--compression", "none");
+    const tar = (...words: string[]): unknown => execFileSync("tar", ["--extract", ...words], { stdio: "pipe" });
+    tar("--directory", layout, "--file", join(folder, `sealift-${packageJson.version}-oci-linux-arm64.tar`));
+    const blob = <T>({ digest }: { digest: string }): T =>
+      JSON.parse(readFileSync(join(layout, "blobs", digest.replace(":", "/")), "utf8")) as T;
+    const { manifests } = JSON.parse(readFileSync(join(layout, "index.json"), "utf8")) as {
+      manifests: [{ digest: string; platform: { architecture: string } }];
+    };
+    t.equal(manifests[0].platform.architecture, "arm64");
+    const { layers } = blob<{ layers: [{ digest: string }] }>(manifests[0]);
+    const image = new Arm64Machine(join(folder, "image"));
+    // Those of the compiler, which the machine has, are not what is tried.
+    rmSync(join(image.root, "lib"), { recursive: true });
+    tar("--directory", image.root, "--file", join(layout, "blobs", layers[0].digest.replace(":", "/")));
+    const { stdout, stderr } = await image.run({}, "/usr/bin/sealift", "--version");
+    t.equal(stdout, `${packageJson.version}\n`, stderr);
   });
 
   t.test("its Debian package is one for arm64", { skip: needs("dpkg-deb") }, async (t) => {

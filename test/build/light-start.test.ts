@@ -10,6 +10,9 @@ import { ApplicationRoot } from "../support/host/application-root.ts";
 /** Most modules that `app run` may load before what it runs. */
 const RUN_MODULES = 48;
 
+/** Most modules of some starts, each of which costs a third of a millisecond. */
+const MOST_MODULES = { "sealift --help": 280, "deploy-project": 375, "watch --once": 545 };
+
 const LAUNCH = new URL("../../bin/launch.ts", import.meta.url).href;
 const DIST = fileURLToPath(new URL("../../dist", import.meta.url));
 
@@ -90,6 +93,32 @@ t.test("a deployment without applications loads neither their schemas nor a read
     [],
   );
 });
+
+t.test(
+  "each start loads no more modules than it did, and a watch no dashboard, compressor or other client",
+  async (t) => {
+    const words = fromNowhere(t.testdir({}));
+    const watched = [`project:${words[1]}`, ...words.slice(2), "--once"];
+    const starts: Record<keyof typeof MOST_MODULES, string[]> = {
+      "sealift --help": await modulesOf(t, "sealift", "--help"),
+      "deploy-project": await modulesOf(t, "deploy-project", ...words),
+      "watch --once": await modulesOf(t, "watch", ...watched),
+    };
+    for (const [start, modules] of Object.entries(starts)) {
+      const { length } = modules.filter((url) => url.startsWith("file:"));
+      const most = MOST_MODULES[start as keyof typeof MOST_MODULES];
+      t.ok(length <= most, `${start}: ${length} modules, at most ${most}`);
+      t.ok(length > 0.8 * most, `${start}: ${length} modules; write the lower limit here`);
+    }
+    t.ok(starts["watch --once"].some((url) => url.endsWith("/lib/agent/watch/target-loop.ts")));
+    t.same(
+      starts["watch --once"].filter((url) =>
+        /\/node_modules\/(?:ink|react|got|stream-json|fastify)\/|\/lib\/(?:tui|artifact\/delta)\//.test(url),
+      ),
+      [],
+    );
+  },
+);
 
 t.test("`app run` loads little before the program that it runs, and says the same in every form", async (t) => {
   const root = await ApplicationRoot.make(t);

@@ -236,6 +236,34 @@ t.test("the single executable is the whole product", { skip: needs("strip"), tim
       joinMachines(t, image),
     );
 
+    t.test(
+      "the Containerfile of ops makes an image of a hub with its options",
+      { skip: needs("buildah") },
+      async (t) => {
+        const work = mkdtempSync(join(tmpdir(), "sealift-buildah-"));
+        t.teardown(() => rmSync(work, { recursive: true, force: true }));
+        const policy = join(work, "policy.json");
+        writeFileSync(policy, '{"default":[{"type":"insecureAcceptAnything"}]}');
+        const store = ["--root", join(work, "root"), "--runroot", join(work, "run"), "--storage-driver", "vfs"];
+        const buildah = (command: string, ...words: string[]): unknown =>
+          execFileSync("buildah", [...store, command, "--signature-policy", policy, ...words], { stdio: "pipe" });
+        const release = `RELEASE=oci-archive:${path}:${version}`;
+        buildah("build", "--isolation", "chroot", "--build-arg", release, "--tag", "hub", "ops/container");
+        buildah("push", "hub", `oci-archive:${join(work, "hub.tar")}:hub`);
+        mkdirSync(join(work, "image"));
+        const built = new ContainerImage(join(work, "hub.tar"), "hub", join(work, "image"));
+        t.match(readFileSync(join(built.root, "etc/sealift/sealift.yaml"), "utf8"), "listen: 0.0.0.0:8787");
+        // Its own address may be taken on this machine.
+        writeFileSync(join(built.root, "etc/sealift/sealift.yaml"), "listen: 127.0.0.1:0\n");
+        const hub = built.start();
+        t.teardown(() => hub.kill("SIGTERM"));
+        const [ready] = (await once(hub.stdout!.setEncoding("utf8"), "data")) as [string];
+        t.match(ready, /^ready http:\/\/127\.0\.0\.1:/);
+        hub.kill("SIGTERM");
+        t.strictSame(await once(hub, "exit"), [0, null]);
+      },
+    );
+
     t.test("it serves a hub, whose health it tells", async (t) => {
       // Its own command would listen on a port of this machine that may be taken.
       const hub = image.start("hub", "serve", "--listen", "127.0.0.1:0");

@@ -1,6 +1,6 @@
 // Only in test:all: whole pipelines of publishers.
 import { execFile, spawn } from "node:child_process";
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -8,6 +8,8 @@ import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import t, { type Test } from "tap";
 import { parse, parseAllDocuments } from "yaml";
+import packageJson from "../../package.json" with { type: "json" };
+import { writeAction } from "../../scripts/release/action.ts";
 import { plant } from "../support/host/project-root.ts";
 import { AUDIENCE, startWorkflow } from "../support/hub/publishers.ts";
 import { billOf } from "../support/hub/statements.ts";
@@ -38,6 +40,13 @@ async function runScript(folder: string, script: string, env: Record<string, str
       (error, stdout, stderr) => resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
     ),
   );
+}
+
+/** Makes the action's repository. @param sums of the executables that it installs, by their name */
+function actionRepository(folder: string, sums: Readonly<Record<string, string>> = {}): string {
+  const names = ["x64", "arm64"].map((processor) => `sealift-${packageJson.version}-linux-${processor}`);
+  writeAction(join(folder, "action"), names.map((name) => `${sums[name] ?? "0".repeat(64)}  ${name}\n`).join(""));
+  return join(folder, "action");
 }
 
 /** A new project that trusts the workflow, with its tree, and what publishes it. */
@@ -77,7 +86,7 @@ t.test("the action of GitHub publishes by the run's identity, and says what it h
   const runner = {
     ACTIONS_ID_TOKEN_REQUEST_URL: `http://127.0.0.1:${(tokens.address() as AddressInfo).port}/token?api-version=2.0`,
     ACTIONS_ID_TOKEN_REQUEST_TOKEN: "request-token",
-    GITHUB_ACTION_PATH: join(process.cwd(), "ci/github"),
+    GITHUB_ACTION_PATH: actionRepository(folder),
     GITHUB_STEP_SUMMARY: join(folder, "summary.md"),
   };
   const steps = action.runs.steps.filter((step) => step.if !== "inputs.sealift-version != 'none'");
@@ -100,6 +109,52 @@ t.test("the action of GitHub publishes by the run's identity, and says what it h
   const refused = await runScript(folder, publish.run, { ...runner, ...env, SEALIFT_TARGET: "project:Other" });
   t.equal(refused.code, 3);
   t.match(await readFile(runner.GITHUB_STEP_SUMMARY, "utf8"), /### Not published: project:Other\n\n.+\(forbidden\)/s);
+});
+
+t.test("the action installs the program whose digest it names, and no other", async (t) => {
+  const folder = temporaryFolder(t);
+  const program = "#!/bin/sh\necho the released program\n";
+  const digest = createHash("sha256").update(program).digest("hex");
+  const version = packageJson.version;
+  const name = `sealift-${version}-linux-${process.arch}`;
+  let served = program;
+  const asked: string[] = [];
+  const releases = createServer((request, response) => {
+    asked.push(request.url!);
+    response.end(served);
+  });
+  releases.listen(0, "127.0.0.1");
+  await once(releases, "listening");
+  t.teardown(() => releases.close());
+  const repository = actionRepository(folder, { [name]: digest });
+  const from = `http://127.0.0.1:${(releases.address() as AddressInfo).port}`;
+  let count = 0;
+  const install = async (settings: Record<string, string> = {}) => {
+    const runner = join(folder, `runner-${(count += 1)}`);
+    await mkdir(runner);
+    const [path, temporary] = [join(runner, "path"), join(runner, "temporary")];
+    const env = { GITHUB_ACTION_PATH: repository, GITHUB_PATH: path, RUNNER_TEMP: temporary, SEALIFT_FROM: from };
+    const ended = await runScript(folder, 'sh "$GITHUB_ACTION_PATH/install.sh"', { ...env, ...settings });
+    const added = await readFile(path, "utf8").catch(() => "");
+    return { ...ended, added, left: await readdir(temporary, { recursive: true }).catch(() => []) };
+  };
+  const installed = await install();
+  t.match(installed, { code: 0, stdout: `Installed ${name}, SHA-256 ${digest}.\n` });
+  t.strictSame(asked, [`/v${version}/${name}`]);
+  t.equal((await runScript(folder, `"${installed.added.trim()}/sealift"`, {})).stdout, "the released program\n");
+
+  served = program.replace("released", "exchanged");
+  const exchanged = await install();
+  t.match(exchanged, { code: 2, added: "", stderr: new RegExp(`has another digest than ${digest}`) });
+  t.strictSame(exchanged.left, [`sealift-${version}`], "nothing of it is left");
+
+  served = program;
+  const other = { SEALIFT_WANTED: "9.8.7" };
+  t.match(await install(other), { code: 2, stderr: /sealift-version 9\.8\.7 needs sealift-sha256/ });
+  t.match(await install({ ...other, SEALIFT_WANTED_SHA256: digest }), {
+    code: 0,
+    stdout: /^Installed sealift-9\.8\.7/,
+  });
 });
 
 t.test("the component of GitLab publishes by the token of its job", async (t) => {

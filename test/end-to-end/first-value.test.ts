@@ -25,6 +25,12 @@ t.test("a bad first value stops at the first of two hosts where nothing runs yet
   t.match(mended, { code: 0 }, mended.stderr);
   for (const { watch } of hosts) await watch.untilEvent("deploy.done", { outcome: "deployed" });
   for (const { answer } of hosts) t.strictSame(await answer(), { secret, level: "info" });
+  t.comment("a host gets values also while its hub offers it no version");
+  const yanked = await sealift("version", "yank", "project:Harbour", "1.0.0", "--reason", "a try");
+  t.match(yanked, { code: 0 }, yanked.stderr);
+  const rotated = await apply("debug");
+  t.match(rotated, { code: 0 }, rotated.stderr);
+  for (const { answer } of hosts) t.strictSame(await answer(), { secret, level: "debug" });
   const healed = (await sealift("fleet", "Harbour")).stdout;
   for (const { name } of hosts) t.match(healed, new RegExp(`^${name} +1\\.0\\.0 .*settings \\d applied$`, "m"), healed);
 });

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
@@ -51,5 +51,14 @@ t.test("--dry-run says what a release does, and what is in its way", { skip: nee
   t.match(release("## Next"), { status: 1, text: "Name the version" });
   git("tag", "v0.1.0");
   t.match(release("## 0.1.0 (2026-11-26)"), { status: 1, text: "The tag v0.1.0 exists." });
+  t.end();
+});
+
+t.test("the owner is told of every secret and variable that the workflow uses", (t) => {
+  const workflow = readFileSync(".github/workflows/release.yml", "utf8");
+  const used = new Set([...workflow.matchAll(/\b(?:secrets|vars)\.(\w+)/g)].map(([, name]) => name!));
+  t.ok(used.size >= 5);
+  const section = /^## Release\n[^]*?(?=^## )/m.exec(readFileSync("CONTRIBUTING.md", "utf8"))![0];
+  for (const name of used) t.match(section, `\`${name}\``);
   t.end();
 });

@@ -1,9 +1,9 @@
-import { parseEnv } from "node:util";
+import { isDeepStrictEqual, parseEnv } from "node:util";
 import { blamesVersion } from "../../contract/blame.ts";
 import { EXIT } from "../../contract/codes.ts";
 import { asSealiftError, type SealiftError } from "../../contract/errors.ts";
-import type { SettingsOutcome } from "../../contract/settings/texts.ts";
-import type { AcceptedSettings } from "../../releases/fleet-settings.ts";
+import { MAX_IGNORED, type SettingsOutcome } from "../../contract/settings/texts.ts";
+import { type AcceptedSettings, readFleetSettings } from "../../releases/fleet-settings.ts";
 import { type Attempt, Journal } from "../../releases/journal.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { itemOfUnit } from "../../releases/names.ts";
@@ -67,9 +67,9 @@ export async function applySettings(
   const release = await currentRelease(layout, source.target);
   const folder = release && layout.release(source.target, release.name);
   const apps = folder === undefined ? NO_APPLICATIONS : await descriptorsIn(folder, [...startedBy(release)]);
-  const ignored = Object.keys(settings.apps).flatMap((id) => valuesOf(settings, id, apps.get(id)?.environment).ignored);
+  const ignored = undeclaredIn(settings, apps);
   const known: Pick<SettingsResult, "ignored" | "release"> = {
-    ignored: release === undefined ? [] : ignored,
+    ignored: release === undefined ? Object.keys(settings.apps).map((name) => ({ name, code: "no_version" })) : ignored,
     release: release?.name ?? null,
   };
   let texts: ReadonlyMap<string, string>;
@@ -83,7 +83,12 @@ export async function applySettings(
   // They count from its start on: nobody knows yet whether it works with them.
   known.ignored.push(...stopped.map((name) => ({ name, code: "app_stopped" })));
   const applied: SettingsResult = { ...known, units, state: "applied", code: null };
-  if (release !== undefined && units.length === 0) return applied;
+  if (release !== undefined && units.length === 0) {
+    // A version that went back may have lacked what this one does not read.
+    const { held } = await readFleetSettings(layout, source.target);
+    if (!isDeepStrictEqual(held?.apps, settings.apps)) await releaseFailed(layout, source.target);
+    return applied;
+  }
   const gone = release && (await replaceSettings(run, settings, release, apps));
   if (gone === undefined) {
     await releaseFailed(layout, source.target);
@@ -93,6 +98,33 @@ export async function applySettings(
   const back = await askBack(run, gone, release);
   const state = back.state === "silent" ? "not_back" : "failed";
   return { ...known, units, state, code: gone.error.code, error: gone.error };
+}
+
+/** Lists the values of settings that the applications of a release do not read. */
+const undeclaredIn = (settings: AcceptedSettings, apps: Applications): SettingsOutcome["ignored"] =>
+  Object.keys(settings.apps).flatMap((id) => valuesOf(settings, id, apps.get(id)?.environment).ignored);
+
+/**
+ * Lists what a release that has started since does not use of settings: values that its applications do not read, and
+ * those of its applications that an operator has stopped.
+ *
+ * @param untried applications that had not tried the settings before
+ */
+export async function unusedSince(
+  layout: Layout,
+  target: Deployed["target"],
+  settings: AcceptedSettings,
+  untried: readonly string[],
+): Promise<SettingsOutcome["ignored"] | undefined> {
+  const release = await currentRelease(layout, target);
+  if (release === undefined) return undefined;
+  const apps = await descriptorsIn(layout.release(target, release.name), [...startedBy(release)]);
+  const resting = await restingUnits(
+    layout,
+    release.items.filter(({ id }) => apps.has(id) && untried.includes(id)),
+  );
+  const stopped = resting.map((unit) => ({ name: itemOfUnit(unit).id, code: "app_stopped" }));
+  return [...stopped, ...undeclaredIn(settings, apps)].slice(0, MAX_IGNORED);
 }
 
 /** Codes of settings that no program could be started with: they fail before anything is stopped. */

@@ -17,8 +17,8 @@ import type { Layout } from "../../releases/layout.ts";
 import { currentName } from "../../releases/release.ts";
 import type { AgentEvent, Emit } from "../base/events.ts";
 import type { Deployed } from "../deployment/run.ts";
-import type { SettingsResult } from "./apply.ts";
-import { saidAfter, type TurnEnd } from "./first-start.ts";
+import { type SettingsResult, unusedSince } from "./apply.ts";
+import { saidAfter, type TurnEnd, untriedIn } from "./first-start.ts";
 
 /** Settings of the fleet as a host takes them: its key, whose they may be, and where they come from. */
 export interface SettingsSource {
@@ -87,7 +87,7 @@ export class FollowedSettings {
       const before = await readFleetSettings(layout, of.target);
       const own = before.outcome === null ? undefined : ownOutcome(before.outcome.text, source);
       if (own === undefined) return;
-      const said = saidAfter(own, before, (await currentName(layout, of.target)) !== undefined, end);
+      const said = saidAfter(own, before, await unusedNow(layout, of.target, before.held, own), end);
       if (said === undefined) return;
       if (said !== own) {
         const text = signOutcome({ ...said, at: new Date().toISOString() }, source.key);
@@ -242,6 +242,20 @@ const doneEvent = (
   ...{ event: "settings.done", number, state, units, code, message },
   ignored: ignored.map(({ name }) => name),
 });
+
+/** Returns what the release that is installed does not use of the settings that are held; undefined for no release. */
+async function unusedNow(
+  layout: Layout,
+  target: Deployed["target"],
+  held: FleetSettings["held"],
+  own: SettingsOutcome,
+): Promise<SettingsOutcome["ignored"] | undefined> {
+  const name = await currentName(layout, target);
+  if (name === undefined) return undefined;
+  // Little is read at each turn of a host that uses all of them.
+  if (held === null || (own.ignored.length === 0 && own.state === "applied")) return own.ignored;
+  return unusedSince(layout, target, held, untriedIn(own));
+}
 
 /** Notes for `sealift doctor` whose settings this host takes. */
 async function notePinned({ layout, of, source: { operators } }: SettingsCheck): Promise<void> {

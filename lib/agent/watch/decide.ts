@@ -100,6 +100,9 @@ export const HELD: Record<
   settings: (message) => deploymentError("env_missing", message, { hint: HOW_TO_SET }),
 };
 
+/** Tells whether a version is held until others give what no hint may tell, such as a statement or settings. */
+export const waitsForOthers = (held: HoldReason | null): boolean => held === "policy" || held === "settings";
+
 /** Tells whether two identities may be the same bytes; unknown ones may be. */
 const sameBytes = (a: string | null, b: string | null): boolean => a === null || b === null || a === b;
 

@@ -20,7 +20,7 @@ import {
   heldTurn,
   type TurnResult,
 } from "./check-result.ts";
-import { decideDeployment, type Decision, type TargetFacts } from "./decide.ts";
+import { decideDeployment, type Decision, type TargetFacts, waitsForOthers } from "./decide.ts";
 import type { HoldReason, WatchAction, WatchedTarget } from "./events.ts";
 import { FollowedTrust } from "./followed-trust.ts";
 import { onRequests, takeRequests } from "./operator-requests.ts";
@@ -95,9 +95,8 @@ export class TargetLoop implements AsyncDisposable {
     if (resolve(target.options.projectRoot) !== this.#layout.root) return false;
     this.#target = target;
     this.answer.doubt();
-    const isAsked = this.#held === "policy" || this.#held === "settings";
-    if (isAsked) this.#asked ??= "check";
-    if (this.#failures > 0 || this.#held === "quarantined" || isAsked) this.wake();
+    if (waitsForOthers(this.#held)) this.#asked ??= "check";
+    if (this.#failures > 0 || this.#held === "quarantined" || waitsForOthers(this.#held)) this.wake();
     return true;
   }
 
@@ -227,7 +226,8 @@ export class TargetLoop implements AsyncDisposable {
     emit({ event: "check.started", at: isoNow(), target: this.name });
     const before = await this.#memory.read();
     const { running, root } = await saysOfItself(this.#layout, this.#source.target);
-    const isDue = this.#failures > 0 || this.#held !== null || Date.parse(before.latest?.nextAt ?? "") <= Date.now();
+    const isDue =
+      this.#failures > 0 || waitsForOthers(this.#held) || Date.parse(before.latest?.nextAt ?? "") <= Date.now();
     const answer = await this.answer.polled(JSON.stringify([running, root]), isDue, () =>
       polling(this.#target.hub, () => this.#target.poll(before.latest?.etag ?? undefined, signal, running, root)),
     );

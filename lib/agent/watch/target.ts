@@ -132,7 +132,14 @@ export function projectPoll(projectId: string, connection: HubConnection): Poll 
       };
     } catch (error) {
       if (!(error instanceof SealiftError) || error.hubCode !== "no_version") throw error;
-      return { changed: true, etag: null, latest: { version: null, identity: null, yanked: [] } };
+      const { settingsVersion } = error;
+      const latest = {
+        version: null,
+        identity: null,
+        yanked: [],
+        ...(settingsVersion !== undefined && { settingsVersion }),
+      };
+      return { changed: true, etag: null, latest };
     }
   };
 }

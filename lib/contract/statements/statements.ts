@@ -40,7 +40,7 @@ export const urgentStatement = z.strictObject({
 
 export const statementRecord = z.object({
   kind: z.enum(STATEMENT_KINDS),
-  /** `https://slsa.dev/provenance/v1`, `https://cyclonedx.org/bom/1.6` or the like; null for `urgent`. */
+  /** `https://slsa.dev/provenance/v1`, or the format of an SBOM: `https://cyclonedx.org/bom/1.6`; null for `urgent`. */
   predicate_type: z.string().nullable(),
   sha256: sha256Hex,
   size_bytes: z.int(),

@@ -41,14 +41,20 @@ export const forbidden = (message: string) => new HubError(403, "forbidden", mes
 export const notFound = (message: string) => new HubError(404, "not_found", message);
 export const badRequest = (message: string) => new HubError(400, "bad_request", message);
 export const unprocessable = (message: string) => new HubError(422, "unprocessable", message);
-/** Returns the answer to `latest` for a host that may have no version. @param target with its gate as JSON */
-export const noVersion = (target: { gate: string | null } | undefined) =>
+/**
+ * Returns the answer to `latest` for a host that may have no version.
+ *
+ * @param target with its gate as JSON
+ * @param fields that a host is told without a version, too
+ */
+export const noVersion = (target: { gate: string | null } | undefined, fields?: Record<string, unknown>) =>
   new HubError(
     404,
     "no_version",
     target === undefined || target.gate === null
       ? "No version has been published yet."
       : "No version is open to this host: what is published is held, or rolled out to other hosts first.",
+    { ...(fields !== undefined && { fields }) },
   );
 /** Returns the refusal of a publication that needs somebody else's approval. */
 export const approvalRequired = ({ kind, name }: { kind: string; name: string }) =>

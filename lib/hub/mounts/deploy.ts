@@ -68,7 +68,7 @@ export function deploy(options: MountOptions<DeployParts>): readonly Served[] {
       hub.sightings.note(request, view, found.principal);
       const answer = answerHost(hub, found, request, { view, isOwners: true });
       const { version } = answer;
-      if (version === null) throw noVersion(found);
+      if (version === null) throw noVersion(found, answerFields(answer));
       const etag = answerEtag(answer);
       void reply.header("etag", etag).header("cache-control", "private, no-cache");
       // No body at all: the length of a 304 is that of the answer it stands for (RFC 9110, 8.6).

@@ -28,6 +28,11 @@ t.test("deep and endless JSON is refused before it costs anything", async (t) =>
     ["sbom", `{"bomFormat":"SPDX","specVersion":"1.6","components":[]}`],
     ["sbom", `{"bomFormat":"CycloneDX","specVersion":"1.5","components":[]}`],
     ["sbom", billOf([{ name: "a".repeat(1025) }]).toString()],
+    ["sbom", `{"spdxVersion":"SPDX-2.3","packages":${deep(70, '[{"externalRefs":', "}]")}}`],
+    ["sbom", `{"spdxVersion":"SPDX-2.3","packages":[${'{"name":"a"},'.repeat(100_000)}{"name":"a"}]}`],
+    ["sbom", `{"spdxVersion":"SPDX-2.3","packages":[{"name":"x"}],"packages":[{"name":"y"}]}`],
+    ["sbom", `{"@context":"https://spdx.org/rdf/3.0.1/spdx-context.jsonld","@graph":${deep(4_000_000)}}`],
+    ["sbom", billOf([{ name: "a" }], { spdxVersion: "SPDX-2.3", packages: [{ name: "b" }] }).toString()],
   ];
   for (const [kind, text] of statements) {
     const begun = performance.now();

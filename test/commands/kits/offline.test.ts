@@ -142,14 +142,24 @@ t.test("a credential that authorizes nothing is refused before anything is fetch
 });
 
 t.test("what people type wrongly is answered with what they need", async (t) => {
-  const { hub, folder, target, key, make, deploy } = await offlineSite(t);
+  const { hub, folder, target, other, key, make, deploy } = await offlineSite(t);
   await target.publish("1.0.0");
   const kit = await make("stick/kit");
   t.match((await deploy(join(folder, "stick"))).result, {
     error: { code: "kit_unreadable", hint: new RegExp(`Name the folder of one kit, such as ${kit}\\.`) },
   });
   t.match((await deploy(folder)).result, { error: { code: "kit_unreadable", hint: /Is the stick there/ } });
-  const words = ["kit", "make", target.name, "--out", "other", "--host", `pier-7=${hostLine(key)}`];
-  const without = await sealift(folder, [...words, "--hub-url", hub.url, "--api-key", hub.adminKey]);
-  t.match(without.result, { error: { code: "usage", message: /--deployment-credential-file/ } });
+  const at = ["--hub-url", hub.url, "--api-key", hub.adminKey];
+  const words = ["kit", "make", target.name, "--out", "other", "--host", `pier-7=${hostLine(key)}`, ...at];
+  const credential = ["--deployment-credential-file", target.options["deployment_credential_file"]!];
+  const collect = ["kit", "collect", "stick/kit", "--host-key-file", "host.key", "--project-root", "nowhere"];
+  const cases: [words: string[], message: RegExp][] = [
+    [words, /--deployment-credential-file/],
+    [[...words, ...credential, "--project", other.slug], /is for hosts of that project/],
+    [[...words, ...credential, "--expires", "10s"], /--expires must be 1m or longer/],
+    [[...words, ...credential, "--out", "host.key"], /cannot be made: something else stands in its place/],
+    [collect, /nowhere is no project root of this host/],
+  ];
+  for (const [typed, message] of cases)
+    t.match((await sealift(folder, typed)).result, { error: { code: "usage", message } });
 });

@@ -6,22 +6,12 @@ import { fileURLToPath } from "node:url";
 import t from "tap";
 import { agent } from "../../../lib/options/agent.ts";
 import { contextLayer } from "../../../lib/options/contexts.ts";
-import {
-  choice,
-  duration,
-  flag,
-  list,
-  rate,
-  secret,
-  secretBytes,
-  size,
-  text,
-  whole,
-} from "../../../lib/options/kinds.ts";
+import { choice, duration, flag, list, rate, size, text, whole } from "../../../lib/options/kinds.ts";
 import { credentialsLayer, environmentLayer, fileLayer, flagsLayer } from "../../../lib/options/layers.ts";
 import { group, required, requiredWhen } from "../../../lib/options/option.ts";
 import { optionsFile } from "../../../lib/options/options-file.ts";
 import { resolveOptions } from "../../../lib/options/resolve.ts";
+import { secret, secretBytes } from "../../../lib/options/secrets.ts";
 import { targetOptions } from "../../../lib/options/watch.ts";
 
 const { apiKey: requiredKey, hubUrl, ...hostTable } = agent;

@@ -1,9 +1,9 @@
 /** Prints what options read from this process's standard input. */
 import { SealiftError } from "../../../lib/contract/errors.ts";
-import { secret } from "../../../lib/options/kinds.ts";
 import { fileLayer, flagsLayer, type Layer } from "../../../lib/options/layers.ts";
 import { group } from "../../../lib/options/option.ts";
 import { resolveOptions } from "../../../lib/options/resolve.ts";
+import { secret } from "../../../lib/options/secrets.ts";
 
 const { apiKey, signingSecret } = group("Secrets", {
   apiKey: secret({ help: "One" }),

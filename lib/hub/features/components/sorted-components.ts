@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
-import { type Component, readBill } from "../../../artifact/statements/cyclonedx.ts";
+import { readBill } from "../../../artifact/statements/bill.ts";
+import type { Component } from "../../../artifact/statements/bill-formats.ts";
 import { packageOf } from "../../../contract/components/query.ts";
 
 /** Components written per transaction, few enough not to delay requests. */
@@ -29,7 +30,7 @@ function rowOf(component: Component): [digest: string, row: string] {
 /**
  * Reads the components of an SBOM, each once, and sorts them for the database.
  *
- * @param bytes a CycloneDX document of at most 16 MiB
+ * @param bytes an SBOM of at most 16 MiB
  * @throws ArtifactError `statement_invalid`
  */
 export async function* sortedComponents(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<ComponentBatch> {

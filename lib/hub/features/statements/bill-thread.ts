@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import PQueue from "p-queue";
-import { type BillFacts, readBill } from "../../../artifact/statements/cyclonedx.ts";
+import { type BillFacts, readBill } from "../../../artifact/statements/bill.ts";
 import { artifactError } from "../../../contract/errors.ts";
 import { startThread } from "../../../support/thread.ts";
 import type { IncomingBlob } from "../../blobs/port.ts";

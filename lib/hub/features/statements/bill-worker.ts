@@ -1,6 +1,6 @@
 /** Thread that reads one large SBOM and answers with what it found; `bill-thread.ts` starts it. */
 import { parentPort, workerData } from "node:worker_threads";
-import { readBill } from "../../../artifact/statements/cyclonedx.ts";
+import { readBill } from "../../../artifact/statements/bill.ts";
 import { SealiftError } from "../../../contract/errors.ts";
 import type { BillAnswer } from "./bill-thread.ts";
 

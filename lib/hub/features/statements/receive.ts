@@ -105,8 +105,8 @@ async function shapeOf({ kind }: StatementFields, blob: IncomingBlob, version: V
   try {
     if (kind === "sbom") {
       const { billFacts } = await import("./bill-thread.ts");
-      const { specVersion } = await billFacts(blob);
-      return { predicate_type: `https://cyclonedx.org/bom/${specVersion}`, claimed_by: null, claimed_issuer: null };
+      const { predicateType } = await billFacts(blob);
+      return { predicate_type: predicateType, claimed_by: null, claimed_issuer: null };
     }
     const bytes = await wholeOf(blob);
     if (kind === "urgent") {

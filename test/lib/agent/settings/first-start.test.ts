@@ -9,6 +9,7 @@ import { readOutcome, sealSettings } from "../../../../lib/artifact/sealed/setti
 import { publicKeyOf } from "../../../../lib/artifact/signatures/ed25519.ts";
 import type { OwnSettingsClient } from "../../../../lib/client/settings.ts";
 import { deploymentError } from "../../../../lib/contract/errors.ts";
+import { noteStopped } from "../../../../lib/releases/stopped.ts";
 import { appFiles, applicationHost, GRANTS, installing } from "../../../support/host/application-host.ts";
 import { givenTarget, watching } from "../../../support/host/watching.ts";
 
@@ -116,6 +117,60 @@ for (const [version, code] of [
     t.strictSame([said.length, ignored.at(-1)], [2, []]);
     await w.stop();
   });
+
+t.test("one that was taken while its application was not allowed fails when that dies of it", async (t) => {
+  const { give, said, watch, allow, ignored } = await emptyHost(t);
+  await allow("supervisor: serve\napplications: {}\n");
+  give({ TOKEN: "t", LEVEL: "bad" });
+  const w = watch();
+  await turns(w);
+  t.strictSame([said.at(-1)?.state, ignored.at(-1)], ["applied", [{ name: "web", code: "app_not_allowed" }]]);
+  await allow(GRANTS);
+  await w.until("deploy.done", { code: "unhealthy" });
+  await turns(w);
+  t.strictSame(said.slice(1), [{ number: 1, state: "failed", code: "unhealthy" }]);
+  t.strictSame(ignored.at(-1), []);
+  await w.stop();
+});
+
+t.test("a first start that reads not all of them, and one of a stopped application, say so", async (t) => {
+  for (const isStopped of [false, true]) {
+    const { give, said, watch, ignored, layout, hub, target } = await emptyHost(t);
+    if (isStopped) await noteStopped(layout, "web", true);
+    give({ TOKEN: "t", LEVLE: "info" });
+    const w = watch();
+    await w.until("deploy.done", { outcome: "deployed" });
+    await turns(w);
+    t.strictSame(said, [{ number: 1, state: "applied", code: null }]);
+    const undeclared = { name: "web.LEVLE", code: "settings_undeclared" };
+    t.strictSame(ignored.at(-1), isStopped ? [{ name: "web", code: "app_stopped" }, undeclared] : [undeclared]);
+    if (isStopped) {
+      await noteStopped(layout, "web", false);
+      target.publish("1.0.0", { settingsVersion: hub.number });
+      await turns(w);
+      t.strictSame(ignored.at(-1), [undeclared], "it is started again");
+    }
+    await w.stop();
+  }
+});
+
+t.test("corrected settings let a version in that went back, though the one that runs does not read them", async (t) => {
+  const { give, watch, said, target, hub, pretended } = await emptyHost(t);
+  give({ TOKEN: "t" });
+  const w = watch();
+  await w.until("deploy.done", { outcome: "deployed" });
+  pretended.faults.set("1.1.0", "it exited with 1");
+  target.publish("1.1.0", { settingsVersion: hub.number });
+  await w.until("deploy.done", { version: "1.1.0", outcome: "rolled_back" });
+  pretended.faults.delete("1.1.0");
+  give({ TOKEN: "t" }, "1.1.0");
+  await turns(w);
+  t.equal(w.all("deploy.done").length, 2, "the same again is no correction");
+  give({ TOKEN: "t", NEW: "good" }, "1.1.0");
+  await w.until("deploy.done", { version: "1.1.0", outcome: "deployed" });
+  t.match(said.at(-1), { number: 3, state: "applied" });
+  await w.stop();
+});
 
 t.test("a deployment that the hub has failed says nothing of them, also after a new start", async (t) => {
   const { give, said, watch, hub } = await emptyHost(t);

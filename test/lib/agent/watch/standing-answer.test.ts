@@ -93,6 +93,18 @@ t.test("a failure, a held version and a window that has opened are asked about a
   t.ok(Date.now() >= Date.parse(opens));
 });
 
+t.test("a version that only this host holds back is asked about no more than one that runs", async (t) => {
+  const { target, w, asked, hint } = await streamed(t, true);
+  await w.watch.act(target.name, "pause");
+  target.publish("2.0.0");
+  hint();
+  await w.until("target.held", { version: "2.0.0", reason: "paused" });
+  await during(w, asked, 3);
+  t.equal(await during(w, asked), 0);
+  await w.watch.act(target.name, "resume");
+  await w.until("deploy.done", { version: "2.0.0" });
+});
+
 t.test("a window that the clock of the host has opened is asked about until the hub opens it", async (t) => {
   const { target, w, asked, hint } = await streamed(t, true);
   target.publish("1.0.0", { next: "2.0.0", nextAt: new Date(Date.now() - 2000).toISOString() });
