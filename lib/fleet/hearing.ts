@@ -133,7 +133,7 @@ function unfinished(silent: readonly string[], later: number, waitMs: number): S
       hint:
         later === 0
           ? "They take them when their watch asks the next time, and `sealift settings show` says so."
-          : `They take them when their watch asks the next time: apply again then. Meanwhile --only HOST is for others. If ${name} is gone for good: \`sealift settings remove ${name}\`; if it is being mended: \`sealift fleet out\`.`,
+          : `They take them when their watch asks the next time: apply again then. Meanwhile --only HOST gives others theirs. If ${name} is gone for good: \`sealift settings remove ${name}\`; if it is being mended: \`sealift fleet out\`.`,
     },
   );
 }

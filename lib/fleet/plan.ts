@@ -7,7 +7,7 @@ import { valueDigest } from "./digests.ts";
 import type { Fleet } from "./fleet-file.ts";
 import type { Uploaded } from "./hearing.ts";
 import { type IdleEntry, matchedHosts } from "./matching.ts";
-import { type Heard, hubNumber, isAheadOfRoll, nextNumber, outcomeOf, rollIsBehind } from "./numbers.ts";
+import { disbelief, type Heard, hubNumber, isAheadOfRoll, nextNumber, outcomeOf, rollIsBehind } from "./numbers.ts";
 import type { Enrolled, Roll } from "./roll.ts";
 import { ValueSources } from "./sources.ts";
 import { hasStopped, untriedFor } from "./tried.ts";
@@ -59,6 +59,8 @@ function needsDocument(heard: Heard, { id, apps, digests }: Content): boolean {
   if (isEmpty && host.number === 0 && host.pending === undefined && hubNumber(heard) === 0) return false;
   if (id === undefined || host.content !== id || host.pending !== undefined) return true;
   if (hubNumber(heard) !== host.number) return true;
+  // Only --replace comes here with a host that speaks of other settings.
+  if (disbelief(heard, false) !== undefined) return true;
   // Whoever applies again wants it tried again.
   return outcome?.number === host.number && outcome.state !== "applied";
 }
@@ -147,12 +149,10 @@ export const isServed = ({ row }: Pick<PlannedHost, "row"> | Pick<Heard, "row">)
 
 /**
  * Orders hosts: those that failed, then those that answered last, so that the first wave says something soon. Those
- * that have tried nothing come last, as with a stopped application, and behind them those out of service.
+ * that have tried nothing come last, as with a stopped application.
  */
 function likelyFirst(a: PlannedHost & Heard, b: PlannedHost & Heard): number {
-  const rank = (one: PlannedHost & Heard): number => {
-    const { outcome, content } = one;
-    if (!isServed(one)) return 3;
+  const rank = ({ outcome, content }: PlannedHost & Heard): number => {
     if (outcome === undefined) return 1;
     if (outcome.state !== "applied") return 0;
     return hasStopped(outcome) || untriedFor(content.apps, outcome) !== undefined ? 2 : 1;

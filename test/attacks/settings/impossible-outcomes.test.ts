@@ -39,8 +39,9 @@ t.test(
       t.match(said, { code: 4, stderr: /pier-7 says that it has (?:other )?settings with the number [14]/ });
       t.match(said.stderr, /--replace/);
       t.match([seven.document, eight.document], [{ number: 1 }, { number: 2, apps: { web: { A: "two" } } }]);
+      world.change("one");
       t.match(await apply("--replace"), { code: 0 });
-      t.match(seven.document, { number: more.number + 1, apps: { web: { A: "two" } } });
+      t.match(seven.document, { number: more.number + 1, apps: { web: { A: "one" } } }, "with no change for it");
     }
   },
 );

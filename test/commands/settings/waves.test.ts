@@ -1,6 +1,6 @@
 // Holds: which hosts an apply hears first, and for which it waits (lib/fleet/carry-out.ts, lib/fleet/plan.ts)
 import t, { type Test } from "tap";
-import { settingsFleet, termsOf } from "../../support/hub/settings-fleet.ts";
+import { settingsFleet, type SimulatedHost, termsOf } from "../../support/hub/settings-fleet.ts";
 
 const ONE = "settings:\n  - apps: { web: { A: one } }\n";
 const TWO = "settings:\n  - apps: { web: { A: two } }\n";
@@ -18,11 +18,23 @@ async function fleetOf(t: Test, count: number) {
   const host = (name: string) => fleet.hosts.get(name)!;
   /** Hosts by upload since the last question. */
   const sent = (): string[][] => fleet.hub.uploads.splice(0).map((all) => all.map((one) => one.host_id).toSorted());
-  return { ...fleet, row, host, sent };
+  /** Has a host answer once the next apply has looked for it: after the list of all, and one of those it waits for. */
+  const answerLate = (name: string, answers: SimulatedHost["answers"]): void => {
+    const looks = (): number => fleet.hub.calls.filter((call) => call === "GET /settings").length;
+    const before = looks();
+    const timer = setInterval(() => {
+      if (looks() < before + 2) return;
+      clearInterval(timer);
+      host(name).answers = answers;
+      fleet.answer(host(name));
+    }, 10);
+    t.teardown(() => clearInterval(timer));
+  };
+  return { ...fleet, row, host, sent, answerLate };
 }
 
 t.test("after an interrupted apply no second host gets a value of which the first has not spoken", async (t) => {
-  const { host, row, sent, write, apply, answer } = await fleetOf(t, 3);
+  const { host, row, sent, write, apply, answer, answerLate } = await fleetOf(t, 3);
   row("pier-1").outcome_at = "2999-01-01T00:00:00.000Z";
   write(TWO);
   host("pier-1").answers = undefined;
@@ -40,9 +52,7 @@ t.test("after an interrupted apply no second host gets a value of which the firs
 
   host("pier-1").answers = undefined;
   t.match(await apply("--wait 50ms"), { code: 75 });
-  host("pier-1").answers = { state: "applied", code: null };
-  const late = setTimeout(() => answer(host("pier-1")), 300);
-  t.teardown(() => clearTimeout(late));
+  answerLate("pier-1", { state: "applied", code: null });
   t.match(await apply("--wait 20s"), { code: 0, stderr: /Waiting for pier-1.*\n✓ pier-1: applied number 4\nUploaded/ });
   t.equal(sent().flat().length, 1 + 2);
 });
@@ -74,18 +84,14 @@ t.test(
 );
 
 t.test("one wave with all hosts ends when all are heard, and names those that are not", async (t) => {
-  const { host, write, apply, answer } = await fleetOf(t, 4);
+  const { host, write, apply, answerLate } = await fleetOf(t, 4);
   write(TWO);
   host("pier-1").answers = { state: "failed", code: "health_failed" };
   host("pier-2").answers = undefined;
   host("pier-3").answers = undefined;
   const said = await apply("--all-at-once --wait 100ms");
   t.match(said, { code: 1, stderr: /pier-1 could not use .* pier-[23], pier-[23] have not said anything yet\./ });
-  const late = setTimeout(() => {
-    host("pier-2").answers = { state: "failed", code: "unhealthy" };
-    answer(host("pier-2"));
-  }, 300);
-  t.teardown(() => clearTimeout(late));
+  answerLate("pier-2", { state: "failed", code: "unhealthy" });
   host("pier-3").answers = { state: "applied", code: null };
   write(ONE);
   const heard = await apply("--all-at-once --wait 20s");
@@ -106,6 +112,18 @@ t.test("a host out of service comes last, and nobody waits for it", async (t) =>
   t.match(said, { code: 0, stderr: /^Not waiting for pier-1: out of service/ });
   const order = sent();
   t.strictSame([order.length, order.at(-1)], [3, ["pier-1"]], "although it failed last time");
+});
+
+t.test("nor does anybody wait for one that was taken out before it spoke", async (t) => {
+  const { host, row, sent, write, apply } = await fleetOf(t, 3);
+  host("pier-1").answers = undefined;
+  row("pier-1").outcome_at = "2999-01-01T00:00:00.000Z";
+  write(TWO);
+  t.match(await apply("--wait 50ms"), { code: 75 });
+  row("pier-1").out_of_service = "new disk";
+  sent();
+  t.match(await apply("--wait 50ms"), { code: 0 });
+  t.strictSame(sent().flat().toSorted(), ["pier-2", "pier-3"], "it has them already");
 });
 
 t.test("a hub that says so of all hosts turns no wave off", async (t) => {
