@@ -1,5 +1,4 @@
 // In a process of its own: it changes its user.
-import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, rmSync, writeFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,11 +11,11 @@ import { giveData } from "../../../../lib/releases/data-folders.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
 import { listReleases } from "../../../../lib/releases/release.ts";
 import { APP, appFiles, applicationHost, installing } from "../../../support/host/application-host.ts";
+import { asNobody } from "../../../support/host/as-nobody.ts";
 import { type Given, GIVEN_TARGET as TARGET, INSTALL, sourceOf } from "../../../support/host/given-source.ts";
 import { recordingProgram } from "../../../support/programs/recording-program.ts";
 import { temporaryFolder } from "../../../support/temporary-folder.ts";
 
-const NOBODY = 65534;
 const PROVISION = "  - {id: prov, action: provision, plugin: a, depends_on: [install]}";
 const STEPS = `${INSTALL}\n${PROVISION}`;
 
@@ -42,18 +41,6 @@ function host(t: Test) {
       return deploy(sourceOf(version, steps, given), options, hear);
     },
   };
-}
-
-/** Does work without root's right to write everywhere. */
-async function asNobody<T>(root: string, work: () => Promise<T>): Promise<T> {
-  if (process.getuid!() !== 0) return work();
-  execFileSync("chown", ["-R", String(NOBODY), root]);
-  process.seteuid!(NOBODY);
-  try {
-    return await work();
-  } finally {
-    process.seteuid!(0);
-  }
 }
 
 interface Steps {
