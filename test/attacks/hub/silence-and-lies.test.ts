@@ -21,7 +21,7 @@ const LIES: [name: string, answer: Answer, code: string, exitCode: number][] = [
   ["silence in the body", stallInBody('{"version":'), "timed_out", 75],
   ["a dropped connection", hangUp, "connection_failed", 75],
   ["a body shorter than its length", lyingLength('{"version": "1.1.0"}', 5000), "connection_failed", 75],
-  ["a body longer than its length", lyingLength('{"version": "1.1.0", "more": "…"}', 12), "connection_failed", 75],
+  ["a body longer than its length", lyingLength('{"version": "1.1.0", "more": "…"}', 12), "bad_answer", 1],
   ["an HTML page with 200", html, "bad_answer", 1],
   ["JSON of another shape", json(200, { status: "ok" }), "bad_answer", 1],
 ];
