@@ -59,7 +59,7 @@ t.test("versions, names, owners and keys of a project by its name", async (t) =>
   t.equal((JSON.parse(key.stdout) as { key: { project_id: string } }).key.project_id, project.id);
   t.match(
     (await sealift(hub, "key", "list")).stdout,
-    /^ci +slk_\S+… +until \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ +admin +Harbour +any +never +deploy,report,read +key_/m,
+    /^ci +slk_\S+… +live +admin +Harbour +any +\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ +never +deploy, report, read +key_/m,
   );
   const told = await sealift(hub, "key", "revoke", "ci", "--dry-run", "--json");
   t.match(JSON.parse(told.stdout), { key: { name: "ci", last_used_at: null }, dry_run: true });
