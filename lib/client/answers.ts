@@ -137,7 +137,7 @@ export async function statusError(response: HttpResponse, request: HttpRequest):
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     ...(status === 409 && typeof body.id === "string" && { existingId: presentable(body.id, request.secrets ?? []) }),
     ...(typeof body.content_sha256 === "string" && { storedContentSha256: body.content_sha256 }),
-    ...(Number.isSafeInteger(settings) && { settingsVersion: settings as number }),
+    ...(Number.isSafeInteger(settings) && (settings as number) > 0 && { settingsVersion: settings as number }),
   });
 }
 

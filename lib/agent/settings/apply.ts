@@ -81,7 +81,7 @@ export async function applySettings(
   const units = [...texts.keys()];
   const stopped = (await restingUnits(layout, units.map(itemOfUnit))).map((unit) => itemOfUnit(unit).id);
   // They count from its start on: nobody knows yet whether it works with them.
-  known.ignored.push(...stopped.map((name) => ({ name, code: "app_stopped" })));
+  known.ignored = [...stopped.map((name) => ({ name, code: "app_stopped" })), ...known.ignored];
   const applied: SettingsResult = { ...known, units, state: "applied", code: null };
   if (release !== undefined && units.length === 0) {
     // A version that went back may have lacked what this one does not read.
