@@ -5,6 +5,7 @@ import type { ErrorKind } from "../contract/errors.ts";
 export type Operation =
   | "auth"
   | "latest"
+  | "settings"
   | "location"
   | "download"
   | "authorize"
@@ -132,6 +133,7 @@ const orAuthentication =
 export const OPERATIONS: Readonly<Record<Operation, OperationFacts>> = {
   auth: { doing: "authenticating", kind: orAuthentication("DeploymentError"), codeOf },
   latest: { doing: "reading the latest version", kind: "ArtifactError", codeOf },
+  settings: { doing: "", kind: orAuthentication("DeploymentError"), codeOf },
   location: { doing: "locating the artifact", kind: "ArtifactError", codeOf },
   download: { doing: "downloading the artifact", kind: "ArtifactError", codeOf },
   authorize: { doing: "authorizing the deployment", kind: orAuthentication("ArtifactError"), codeOf },

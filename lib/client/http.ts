@@ -112,6 +112,11 @@ const BYTES: ReadonlySet<Operation> = new Set(["download", "install"]);
 /** Operations whose answers are read as they arrive: those, and endless streams. */
 const STREAMED: ReadonlySet<Operation> = new Set([...BYTES, "hints"]);
 
+/** Operations of a host, whose watch runs for months: they do without got, which commands of people load. */
+const OF_HOSTS: ReadonlySet<Operation> = new Set([
+  ...(["auth", "latest", "location", "detail", "authorize", "report", "settings"] as const),
+]);
+
 /** Makes one exchange without redirects. Resolves when the headers have arrived. */
 async function ask(
   request: HttpRequest,
@@ -127,8 +132,15 @@ async function ask(
     const all = form === undefined ? headers : { ...formHeaders(form), ...headers };
     return discardable(await exchange(url, { method, headers: all, timeoutMs, signal }, form?.bytes));
   }
-  return discardable(await exchangeJson(url, headers, request, { timeoutMs, signal }));
+  if (OF_HOSTS.has(request.operation))
+    return discardable(await exchangeJson(url, headers, request, { timeoutMs, signal }));
+  const { exchangeByGot } = await import("./got-exchange.ts");
+  return exchangeByGot(url, headers, request, transport);
 }
+
+/** Returns the error inside the one that got wraps around it. */
+const causeOf = (error: unknown): unknown =>
+  error instanceof Error && error.cause instanceof Error && "timings" in error ? error.cause : error;
 
 /**
  * Converts a transport failure: an unreachable or silent server may be back later. A failure of the bytes to send, such
@@ -146,13 +158,14 @@ export function transportError(
   const { operation } = request;
   const address = new URL(url);
   const server = serverOf(operation);
-  if (error instanceof SilenceError) {
-    const why = `${address.origin} was silent for ${timeoutMs / 1000} s (${error.event}).`;
-    return operationError(operation, "timed_out", why, { cause: error, hint: "Try again later, or raise --timeout." });
+  const cause = causeOf(error);
+  if (cause instanceof SilenceError) {
+    const why = `${address.origin} was silent for ${timeoutMs / 1000} s (${cause.event}).`;
+    return operationError(operation, "timed_out", why, { cause, hint: "Try again later, or raise --timeout." });
   }
-  if (error instanceof ImproperAnswerError)
-    return operationError(operation, "bad_answer", `${address.origin} ${error.message}.`, {
-      cause: error,
+  if (cause instanceof ImproperAnswerError)
+    return operationError(operation, "bad_answer", `${address.origin} ${cause.message}.`, {
+      cause,
       hint: `Check that ${server.option} is the root of a Sealift ${server.name}, and what stands between.`,
     });
   const { code } = error as NodeJS.ErrnoException;

@@ -12,7 +12,7 @@ interface JsonResponse {
   body: Readable;
 }
 
-/** Makes one exchange of JSON, without redirects. Resolves when the headers have arrived. */
+/** Makes one exchange of JSON for a host, without redirects. Resolves when the headers have arrived. */
 export async function exchangeJson(
   url: URL,
   headers: Record<string, string>,

@@ -64,7 +64,7 @@ export class OwnSettingsClient {
 
   /** @param projectId of the host's project */
   constructor(hub: HubConnection, projectId: string) {
-    this.#asking = { operation: "keys", hub };
+    this.#asking = { operation: "settings", hub };
     this.#params = { id: projectId };
   }
 

@@ -58,10 +58,11 @@ const STAND_INS: Readonly<Record<string, StandIn>> = {
   "./cjs/react-dom-server.node.production.js": { contents: "export default {};" },
   // A library for something that Node has built in.
   "@node-rs/crc32": { contents: 'export { crc32 } from "node:zlib";' },
-  // HTTP/2 is an option of Fastify that is never set here; Node takes 10 ms to load its own.
+  // HTTP/2 is an option of got and of Fastify that is never set here; Node takes 10 ms to load its own.
+  "./utils/http2-client.js": { contents: "export default {};", importer: /\/node_modules\/got\// },
   "node:http2": {
     contents: "export class Http2ServerResponse {} export const constants = {};",
-    importer: /\/node_modules\/fastify\//,
+    importer: /\/node_modules\/(?:got|fastify)\//,
   },
   // Fastify makes no TLS server itself: the hub passes it one. Node takes 15 ms to load its own.
   "node:https": { contents: "export default {};", importer: /\/node_modules\/fastify\// },
@@ -98,6 +99,23 @@ const NO_MAP = Buffer.from('{"version":3,"sources":["package"],"names":[],"mappi
 const NO_MAPPING = `//# sourceMappingURL=data:application/json;base64,${NO_MAP}`;
 
 /**
+ * Makes the package `@sindresorhus/is`, below got, create its two list formatters when an error needs them, not on
+ * loading: they are the first to read the languages, which takes 12 ms of every start.
+ */
+const lateListFormats: Plugin = {
+  name: "late-list-formats",
+  setup(build) {
+    build.onLoad({ filter: /\/@sindresorhus\/is\/.*\.js$/ }, async ({ path }) => {
+      const text = await readFile(path, "utf8");
+      const late = text.replaceAll("new Intl.ListFormat(", "new LateListFormat(");
+      const source = JSON.stringify(join(import.meta.dirname, "late-list-format.ts"));
+      const imported = late === text ? "" : `import { LateListFormat } from ${source};\n`;
+      return { contents: `${imported}${late}\n${NO_MAPPING}`, loader: "js" };
+    });
+  },
+};
+
+/**
  * Leaves the code of packages out of the source maps, where it would be nine tenths: stacks refer to Sealift's sources.
  */
 const unmappedPackages: Plugin = {
@@ -129,7 +147,7 @@ export async function bundlePrograms(programs: readonly string[]): Promise<Bundl
   const options = {
     ...OPTIONS,
     chunkNames: "lib/chunks/[name]-[hash]",
-    plugins: [standIns, sharedSdk, launcher, unmappedPackages],
+    plugins: [standIns, sharedSdk, launcher, lateListFormats, unmappedPackages],
   } satisfies BuildOptions;
   const entries = programs.map((program) => ({ in: `bin/${program}.ts`, out: `bin/${program}` }));
   const { metafile: first } = await build({ ...options, entryPoints: entries, write: false });
@@ -155,7 +173,7 @@ export async function bundleOneFile(folder: string): Promise<void> {
     entryPoints: Object.fromEntries(globSync("lib/**/*-worker.ts").map((path) => [basename(path, ".ts"), path])),
     outExtension: { ".js": ".cjs" },
     define: { ...OPTIONS.define, "import.meta.url": '"file:///thread"', "import.meta.dirname": '"/"' },
-    plugins: [standIns, unmappedPackages],
+    plugins: [standIns, lateListFormats, unmappedPackages],
   });
 }
 

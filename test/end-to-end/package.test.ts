@@ -44,7 +44,7 @@ t.test("npm installs one small package without dependencies, with the licences o
     bin: Record<string, string>;
   };
   t.equal(dependencies, undefined);
-  t.match(readFileSync(join(installed, "dist/THIRD-PARTY-LICENCES.txt"), "utf8"), /^zod \d/m);
+  t.match(readFileSync(join(installed, "dist/THIRD-PARTY-LICENCES.txt"), "utf8"), /^got \d/m);
   for (const program of Object.keys(bin)) {
     const { status, stdout, stderr } = run(program, ["--help"]);
     t.equal(status, 0, `${program}: ${stderr}`);

@@ -193,7 +193,7 @@ const EXPECTED: Record<OddName, Row> = {
   "a head and silence": { ours: "timed_out", ...HEAD_COUNTS, ...BREAKS_OFF },
   "a body shorter than its length": { ours: "connection_failed", ...HEAD_COUNTS, ...BREAKS_OFF },
   "a body longer than its length": {
-    ...{ ours: "bad_answer", bytes: "2 bytes" },
+    ...{ json: "connection_failed", bytes: "2 bytes", upload: "bad_answer" },
     ...{ ...HEAD_COUNTS, importing: "2 bytes", mirror: "200" },
   },
   "two lengths": BROKEN,
@@ -214,7 +214,7 @@ const EXPECTED: Record<OddName, Row> = {
   },
   "a redirect down to http": { ...REDIRECTED, ours: "redirect_insecure", webhook: /not followed: insecure/ },
   "two answers at once": {
-    ...{ ours: "done", bytes: "2 bytes" },
+    ...{ json: "connection_failed", bytes: "2 bytes", upload: "done" },
     ...{ ...HEAD_COUNTS, importing: "2 bytes", mirror: "200" },
   },
 };
