@@ -177,5 +177,5 @@ async function* kitBytes(path: string, digest: string): AsyncGenerator<Buffer> {
 export const changedKit = (why: string, cause?: unknown): SealiftError =>
   artifactError("kit_changed", `The kit was changed: ${why}.`, {
     ...(cause !== undefined && { cause }),
-    hint: "Nothing was installed. Copy the kit again, or have another one made with `sealift kit make`.",
+    hint: "Nothing was installed. Copy the kit again, or have another one made with `sealift kit make`; if that is refused, too, ask its publisher.",
   });

@@ -12,7 +12,7 @@ t.test("the report of a first kit that failed travels with the next stick", asyn
   const signature = Buffer.alloc(64, 3).toString("base64");
   await writeKit(kit, { ...text, project: { ...(text["project"] as object), signature } });
   await writeFile(join(kit, "reports"), "whatever keeps the stick from taking it");
-  t.match((await deploy(kit)).result, { error: { code: "signature_invalid" } });
+  t.match((await deploy(kit)).result, { error: { code: "kit_changed", message: /\(signature_invalid\)\.$/ } });
   const collect = (to: string) =>
     sealift(folder, ["kit", "collect", to, "--host-key-file", "host.key", "--project-root", root]);
   t.match((await collect("nowhere")).result, { error: { code: "kit_unwritable", message: /no report: .*[^.]\.$/ } });

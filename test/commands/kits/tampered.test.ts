@@ -6,8 +6,12 @@ import { join } from "node:path";
 import t from "tap";
 import { hostKeyOf, newHostSeed } from "../../../lib/artifact/sealed/host-key.ts";
 import { openKitTerms, sealKitTerms } from "../../../lib/artifact/sealed/kit.ts";
+import { blamesVersion } from "../../../lib/contract/blame.ts";
 import type { KitTerms } from "../../../lib/contract/kits/texts.ts";
 import { hostLine } from "../../../lib/contract/settings/host-line.ts";
+import { targetName } from "../../../lib/contract/target.ts";
+import { layoutOf } from "../../../lib/releases/layout.ts";
+import { readQuarantine } from "../../../lib/releases/quarantine.ts";
 import { offlineSite } from "../../support/host/offline-site.ts";
 
 t.test("a kit that was changed is refused with a code, and the right one is taken afterwards", async (t) => {
@@ -150,12 +154,12 @@ t.test("a kit that was changed is refused with a code, and the right one is take
     ],
     [
       "the signature is another",
-      "signature_invalid",
+      "kit_changed",
       (kit) => writeKit(kit, { ...text, project: { ...project, signature: randomBytes(64).toString("base64") } }),
     ],
     [
       "the signer is another",
-      "signer_untrusted",
+      "kit_changed",
       (kit) =>
         writeKit(kit, { ...text, project: { ...project, signer_public_key: randomBytes(32).toString("base64") } }),
     ],
@@ -165,7 +169,10 @@ t.test("a kit that was changed is refused with a code, and the right one is take
     await change(kit);
     const { result, stdout, stderr } = await deploy(kit);
     t.match(result, { status: "failed", error: { code } }, `${name}: ${stdout.slice(-600)} ${stderr}`);
+    t.notOk(blamesVersion(code), `${name}: no rollout halts`);
   }
+  const layout = layoutOf(site.root);
+  t.strictSame(await readQuarantine(layout, targetName({ kind: "project", slug: target.slug })), []);
   t.match((await deploy(foreign)).result, { error: { code: "kit_foreign" } }, "a kit of another project");
   t.match((await deploy(others)).result, { error: { code: "kit_foreign", message: /1 other host, and this one has/ } });
   t.match((await deploy(good, ["--version", "2.0.0"])).result, { error: { code: "kit_foreign" } });

@@ -1,4 +1,6 @@
 import { changedKit } from "../../../artifact/kits/kit-folder.ts";
+import { blamesVersion } from "../../../contract/blame.ts";
+import { EXIT } from "../../../contract/codes.ts";
 import { asSealiftError } from "../../../contract/errors.ts";
 import type { KitText } from "../../../contract/kits/texts.ts";
 import { type Target, targetName } from "../../../contract/target.ts";
@@ -53,11 +55,14 @@ interface KitParts {
   report: Parameters<typeof kitReporter>[0]["wireReport"];
 }
 
-/** Blames the kit for a key that does not open bytes which the signer has signed: a version comes with its own. */
-function rethrowKeyFault(error: unknown): never {
-  const { code, message } = asSealiftError(error, "ArtifactError");
-  if (code !== "decryption_failed") throw error;
-  throw changedKit(message.replace(/\.$/, ""), error);
+/**
+ * Blames the kit for whatever does not verify. Anybody who has had the stick may have written it beside genuine bytes,
+ * so it says nothing of the version.
+ */
+function rethrowAsChanged(error: unknown): never {
+  const failure = asSealiftError(error, "ArtifactError");
+  if (failure.exitCode !== EXIT.verification || !blamesVersion(failure.code)) throw error;
+  throw changedKit(`${failure.message.replace(/\.$/, "")} (${failure.code})`, failure);
 }
 
 /** Requires the digest of what was opened to be that of kit.json, by which a watch knows versions. */
@@ -94,11 +99,11 @@ function kitSource(choice: KitChoice, target: Target, { base, sourceOf, report }
       const kit = await openHostKit(choice, target, context);
       opened = kit;
       versionIn(kit.text, requestedVersion);
-      const resolved = await sourceOf(kit).resolve(context);
+      const resolved = await sourceOf(kit).resolve(context).catch(rethrowAsChanged);
       return {
         ...resolved,
         async fetch(fetching): Promise<Fetched> {
-          const fetched = await resolved.fetch(fetching).catch(rethrowKeyFault);
+          const fetched = await resolved.fetch(fetching).catch(rethrowAsChanged);
           requireSaid(kit.text, fetched);
           return {
             ...fetched,
