@@ -1,18 +1,11 @@
 import type { ClientRequest } from "node:http";
-import type { Readable } from "node:stream";
 import got, { type Request } from "got";
 import { openRequest } from "../support/network/exchange.ts";
+import type { HttpResponse } from "./http.ts";
+import { BODILESS, type JsonResponse } from "./json-exchange.ts";
 
-/** Statuses whose answers never have a body (RFC 9110, 6.4.1). */
-const BODILESS: ReadonlySet<number> = new Set([204, 304]);
-
-interface JsonResponse {
-  status: number;
-  headers: Record<string, string | string[] | undefined>;
-  body: Readable;
-  /** Abandons an unread body. */
-  discard(): void;
-}
+/** Answer that can be given up. */
+type GotResponse = JsonResponse & Pick<HttpResponse, "discard">;
 
 /**
  * Makes one exchange of JSON for a person's command, without redirects. Resolves when the headers have arrived. A host
@@ -23,7 +16,7 @@ export function exchangeByGot(
   headers: Record<string, string>,
   request: { method: string; json?: unknown },
   { timeoutMs, signal }: { timeoutMs: number; signal?: AbortSignal },
-): Promise<JsonResponse> {
+): Promise<GotResponse> {
   let sent: ClientRequest | undefined;
   let isOver = false;
   const stream: Request = got.stream(url, {
@@ -43,7 +36,7 @@ export function exchangeByGot(
   // Without a body got leaves the request open for writing.
   if (request.method !== "GET" && request.json === undefined) stream.end();
   return new Promise((resolve, reject) => {
-    let response: JsonResponse | undefined;
+    let response: GotResponse | undefined;
     stream.once("response", (answer: { statusCode: number; headers: JsonResponse["headers"] }) => {
       const { statusCode: status, headers } = answer;
       const discard = (): void => {

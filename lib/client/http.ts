@@ -9,7 +9,7 @@ import { traceHeaders } from "../support/trace-context.ts";
 import { isWatched, traced } from "../support/work.ts";
 import { connectionFault, type Operation, OPERATIONS, serverOf } from "./error-wording.ts";
 import type { FormBody } from "./file-form.ts";
-import { exchangeJson } from "./json-exchange.ts";
+import { BODILESS, exchangeJson } from "./json-exchange.ts";
 import { atLeastRate, LEAST_RATE, type LeastRate } from "./least-rate.ts";
 import type { RateLimit } from "./rate-limit.ts";
 
@@ -96,9 +96,6 @@ const formHeaders = ({ contentType, length }: FormBody): Record<string, string> 
   "content-type": contentType,
   ...(length === undefined ? { "transfer-encoding": "chunked" } : { "content-length": String(length) }),
 });
-
-/** Statuses whose answers never have a body (RFC 9110, 6.4.1). */
-const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 
 function discardable(answer: Omit<HttpResponse, "discard">): HttpResponse {
   const { body, status } = answer;

@@ -5,7 +5,11 @@ import { exchange, type ExchangeOptions } from "../support/network/exchange.ts";
 /** Encodings of answers that are decoded; a proxy before the hub may use one. */
 const ENCODINGS = "gzip, br";
 
-interface JsonResponse {
+/** Statuses whose answers never have a body (RFC 9110, 6.4.1). */
+export const BODILESS: ReadonlySet<number> = new Set([204, 304]);
+
+/** Head and body of an answer of JSON. */
+export interface JsonResponse {
   status: number;
   headers: Record<string, string | string[] | undefined>;
   /** Decoded body. */
