@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { buildOf } from "../older-build.ts";
-import { manyFiles, oneFile, projectTree } from "./material.ts";
+import { pollRates } from "./hub.ts";
+import { manyFiles, oneFile, projectTree, smallFiles } from "./material.ts";
 import { bin, byTurns, freshFolder, type Measured, programsOf } from "./measure.ts";
 import { type Row, secondsText } from "./row.ts";
 import { hostProject, HostTurns } from "./runtime-peers/host-turns.ts";
@@ -14,6 +15,8 @@ import { mean, median, spread } from "./statistics.ts";
 const REACHED = fileURLToPath(new URL("../../.bench", import.meta.url));
 /** Most that a row may take, as a ratio to the other build: what two runs of one build differ by. */
 const ALLOWED = 1.05;
+/** Least that a hub may answer, as a ratio to the other build. */
+const LEAST_RATE = 0.95;
 /** The same for rows of the runtime, whose processes are short: the median of turns differs by this much. */
 const RUNTIME_ALLOWED = 1.1;
 
@@ -45,6 +48,56 @@ export async function againstRows(ref: string, folder: string, place: string, ru
     judge(`deploy ${what}, ${place}`, deployed);
   }
   return rows;
+}
+
+/** Turns of what takes a third of a second: a median of few of them says what the machine did meanwhile. */
+const SMALL_TURNS = 25;
+
+/** Compares a small deployment with that of another commit, into an empty root and over the version before. */
+export async function smallAgainstRows(ref: string, folder: string, runs: number): Promise<Row[]> {
+  const { root, commit } = buildOf(ref, REACHED);
+  const against = commit.slice(0, 8);
+  await using stage = await openStage(join(folder, "stage"));
+  const other = { ...stage, program: programsOf(root) };
+  const source = join(stage.folder, "source");
+  smallFiles(await projectTree(source, stage.projectId), 3);
+  for (const version of ["1.0.0", "1.0.1"]) await publish(stage, source, version, LEVEL, ["--deltas", "0"]);
+  const turns = { fresh: [] as Pair[], again: [] as Pair[] };
+  for (let turn = 0; turn < Math.max(runs, SMALL_TURNS); turn++) {
+    const [ours, theirs] = ["ours", "theirs"].map((name) => freshFolder(stage.folder, name, false)) as [string, string];
+    for (const [kind, version] of [
+      ["fresh", "1.0.0"],
+      ["again", "1.0.1"],
+    ] as const) {
+      const first = (await deployTo(stage, version, ours)).wall * 1000;
+      turns[kind].push([first, (await deployTo(other, version, theirs)).wall * 1000]);
+    }
+  }
+  return Object.entries(turns).map(([kind, pairs]) => {
+    const ratio = median(pairs.map(([ours, theirs]) => ours / theirs));
+    const [text, rival] = [0, 1].map((of) => pairs.map((pair) => pair[of as 0 | 1]));
+    const detail = `${inMs(text!)} against ${inMs(rival!)} ms`;
+    const name = `a small deployment, ${kind}`;
+    return { name, against, ratio, budget: `≤ ${ALLOWED} ×`, ok: ratio <= ALLOWED, detail };
+  });
+}
+
+/** Milliseconds of one turn: ours, theirs. */
+type Pair = [number, number];
+
+const inMs = (values: readonly number[]): string => `${median(values).toFixed(0)} (${spread(values)})`;
+
+/** Compares the polls that a hub answers in a second with those of another commit's hub. */
+export async function hubAgainstRows(ref: string, folder: string, runs: number): Promise<Row[]> {
+  const { root, commit } = buildOf(ref, REACHED);
+  const against = commit.slice(0, 8);
+  const rates = await pollRates(folder, runs, root);
+  return Object.entries(rates).map(([name, { ours, theirs }]) => {
+    const ratio = median(ours) / median(theirs);
+    const [text, rival] = [ours, theirs].map((of) => `${Math.round(median(of))}/s (${spread(of)})`);
+    const detail = `${text} against ${rival}`;
+    return { name, against, ratio, budget: `≥ ${LEAST_RATE} ×`, ok: ratio >= LEAST_RATE, detail };
+  });
 }
 
 /** Compares the runtime with that of another commit: the same plugins, by turns. */

@@ -37,12 +37,25 @@ function requestsPerSecond(url: string, headers: Record<string, string>, seconds
 /** Keeps a process, with all of its threads, off the client's processor. */
 const pinServer = (pid: number): unknown => execFileSync("taskset", ["-apc", SERVER_CPUS, String(pid)]);
 
-/** Compares the hub's polls with a bare server that computes the same hash and makes the same indexed read. */
-export async function hubRows(folder: string, runs: number): Promise<Row[]> {
+/** Hub that lets every poll through, with one version and one plugin, on the servers' processors. */
+interface PolledHub extends AsyncDisposable {
+  stage: Stage;
+  source: string;
+  token: string;
+  polls: Poll[];
+}
+
+interface Poll {
+  name: string;
+  url: string;
+  headers: Record<string, string>;
+}
+
+/** @param root of the checkout whose hub it is; default: this one */
+async function openPolledHub(folder: string, root?: string): Promise<PolledHub> {
   // The limit counts, but lets everything through.
-  await using stage = await openStage(join(folder, "stage"), ["--rate-limit", "1000000000"]);
+  const stage = await openStage(folder, ["--rate-limit", "1000000000"], {}, root);
   pinServer(stage.hub.pid!);
-  using _awake = stayAwake();
   const source = join(stage.folder, "source");
   await projectTree(source, stage.projectId);
   await publish(stage, source, "1.0.0");
@@ -57,23 +70,49 @@ export async function hubRows(folder: string, runs: number): Promise<Row[]> {
     body: JSON.stringify({ xdevkey: stage.host["SEALIFT_API_KEY"], project_id: stage.projectId }),
   });
   const { access_token: token } = (await session.json()) as { access_token: string };
+  const latest = `${hubUrl}/app/deploy/v1/projects/${stage.projectId}/versions/latest`;
   const polls = [
-    { name: "hub: detail", path: "/app/marketplace/plugins/cargo", headers: { "x-api-key": apiKey } },
-    {
-      name: "hub: latest",
-      path: `/app/deploy/v1/projects/${stage.projectId}/versions/latest`,
-      headers: { authorization: `Bearer ${token}` },
-    },
+    { name: "hub: detail", url: `${hubUrl}/app/marketplace/plugins/cargo`, headers: { "x-api-key": apiKey } },
+    { name: "hub: latest", url: latest, headers: { authorization: `Bearer ${token}` } },
   ];
+  return { stage, source, token, polls, [Symbol.asyncDispose]: () => stage[Symbol.asyncDispose]() };
+}
+
+/** Measures the polls per second of this checkout's hub and of another one's, by turns. */
+export async function pollRates(
+  folder: string,
+  turns: number,
+  root: string,
+): Promise<Record<string, Record<"ours" | "theirs", number[]>>> {
+  await using ours = await openPolledHub(join(folder, "ours"));
+  await using theirs = await openPolledHub(join(folder, "theirs"), root);
+  using _awake = stayAwake();
+  const rates: Record<string, Record<"ours" | "theirs", number[]>> = {};
+  for (const [index, poll] of ours.polls.entries()) {
+    const rival = theirs.polls[index]!;
+    for (const { url, headers } of [poll, rival]) requestsPerSecond(url, headers, 1);
+    rates[poll.name] = await numbersByTurns(turns, {
+      ours: () => requestsPerSecond(poll.url, poll.headers),
+      theirs: () => requestsPerSecond(rival.url, rival.headers),
+    });
+  }
+  return rates;
+}
+
+/** Compares the hub's polls with a bare server that computes the same hash and makes the same indexed read. */
+export async function hubRows(folder: string, runs: number): Promise<Row[]> {
+  await using hub = await openPolledHub(join(folder, "stage"));
+  const { stage, source, token, polls } = hub;
+  using _awake = stayAwake();
   const rows: Row[] = [];
-  for (const { name, path, headers } of polls) {
-    const text = await (await fetch(hubUrl + path, { headers })).text();
+  for (const { name, url, headers } of polls) {
+    const text = await (await fetch(url, { headers })).text();
     using bare = await openServer("bare-hub", [join(folder, `${name.slice(-6)}.sqlite`), text]);
     pinServer(bare.pid);
-    for (const url of [hubUrl + path, bare.url]) requestsPerSecond(url, headers, 1);
+    for (const warmed of [url, bare.url]) requestsPerSecond(warmed, headers, 1);
     const rates = await numbersByTurns(runs, {
       bare: () => requestsPerSecond(bare.url, headers),
-      hub: () => requestsPerSecond(hubUrl + path, headers),
+      hub: () => requestsPerSecond(url, headers),
     });
     const rate = (of: number[]): string => `${Math.round(median(of))}/s (${spread(of)})`;
     const detail = `${rate(rates.hub)} against ${rate(rates.bare)}`;

@@ -1,15 +1,15 @@
 /**
  * `npm run bench`: the budgets as ratios against their rivals in one run. Prints a table and writes bench-results.json.
  * Arguments name the groups to run (default: all); `--against REF` compares with another commit instead, which is built
- * once, in the groups `project` and `runtime`; BENCH_RUNS says how often each measurement is taken (3), BENCH_GIB how
- * large the memory check's artifact is (4), BENCH_IDLE_S for how many seconds a watch idles (150), BENCH_DISK and
- * BENCH_TMPFS where.
+ * once, in the groups `small`, `project`, `hub` and `runtime`; BENCH_RUNS says how often each measurement is taken (3),
+ * BENCH_GIB how large the memory check's artifact is (4), BENCH_IDLE_S for how many seconds a watch idles (150),
+ * BENCH_DISK and BENCH_TMPFS where.
  */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { scriptArguments } from "../arguments.ts";
-import { againstRows, runtimeAgainstRows } from "./against.ts";
+import { againstRows, hubAgainstRows, runtimeAgainstRows, smallAgainstRows } from "./against.ts";
 import { deltaRows } from "./delta.ts";
 import { deltaDiskRows } from "./delta-disk.ts";
 import { deltaMemoryRows } from "./delta-memory.ts";
@@ -74,7 +74,9 @@ const { positionals, values } = scriptArguments(import.meta.filename, {
 });
 const { against } = values;
 const other: Groups = {
+  small: () => smallAgainstRows(against, tmpfs, runs),
   project: () => againstRows(against, tmpfs, "tmpfs", runs),
+  hub: () => hubAgainstRows(against, tmpfs, runs),
   runtime: () => runtimeAgainstRows(against, runs),
 };
 const groups = against === "" ? own : other;

@@ -17,7 +17,8 @@ const SAMPLE_MS = 25;
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-export const bin = (name: string): string => join(ROOT, `dist/bin/${name}.js`);
+/** Returns the path of a built program. @param root of the checkout that has it */
+export const bin = (name: string, root = ROOT): string => join(root, `dist/bin/${name}.js`);
 
 /** Returns the peak resident memory of a living process in MB, as the kernel counts it. */
 export function peakMbOf(pid: number): number {
@@ -56,13 +57,13 @@ export async function run(
 /** Runs one of Sealift's programs. */
 export type Program = (name: string, args: readonly string[], env?: Record<string, string>) => Promise<Measured>;
 
-/** Returns the programs that were built in a checkout. */
+/** Returns the programs that were built in a checkout; default: this one. */
 export const programsOf =
-  (root: string): Program =>
+  (root?: string): Program =>
   (name, args, env = {}) =>
-    run(process.execPath, [join(root, `dist/bin/${name}.js`), ...args], env);
+    run(process.execPath, [bin(name, root), ...args], env);
 
-export const program = programsOf(ROOT);
+export const program = programsOf();
 
 /** Runs a shell script with `set -e` and pipefail. */
 export const shell = (script: string, env: Record<string, string> = {}): Promise<Measured> =>

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { bin, type Measured, type Program, program } from "./measure.ts";
+import { bin, type Measured, type Program, programsOf } from "./measure.ts";
 
 /** zstd level of publications, and of their rivals. */
 export const LEVEL = "3";
@@ -14,13 +14,19 @@ export interface BenchHub extends AsyncDisposable {
   admin: Record<string, string> & { SEALIFT_HUB_URL: string; SEALIFT_API_KEY: string };
 }
 
-/** Starts a hub on a data folder. @param programs variables that programs need to reach it, beside its address */
+/**
+ * Starts a hub on a data folder.
+ *
+ * @param programs variables that programs need to reach it, beside its address
+ * @param root of the checkout whose hub it is; default: this one
+ */
 export async function serveHub(
   dataDir: string,
   more: readonly string[] = [],
   programs: Record<string, string> = {},
+  root?: string,
 ): Promise<BenchHub> {
-  const args = [bin("hub-serve"), "--data-dir", dataDir, "--listen", "127.0.0.1:0", "--json", ...more];
+  const args = [bin("hub-serve", root), "--data-dir", dataDir, "--listen", "127.0.0.1:0", "--json", ...more];
   const env = { PATH: process.env.PATH };
   const hub = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "ignore"], env });
   const [line] = (await once(hub.stdout, "data")) as [Buffer];
@@ -38,15 +44,16 @@ export async function serveHub(
   };
 }
 
-/** Starts a hub in a new folder, which is removed with the scope. @param programs as for {@link serveHub} */
+/** Starts a hub in a new folder, which is removed with the scope. @param programs, root as for {@link serveHub} */
 export async function openHub(
   folder: string,
   more: readonly string[] = [],
   programs: Record<string, string> = {},
+  root?: string,
 ): Promise<BenchHub> {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  const hub = await serveHub(join(folder, "hub"), more, programs);
+  const hub = await serveHub(join(folder, "hub"), more, programs, root);
   return {
     ...hub,
     async [Symbol.asyncDispose]() {
@@ -58,7 +65,7 @@ export async function openHub(
 
 /** Hub process, with a project on it and what publisher and host need. */
 export interface Stage extends AsyncDisposable {
-  /** Publishes and deploys; the hub is always of this build. */
+  /** Publishes and deploys. */
   program: Program;
   folder: string;
   projectId: string;
@@ -67,13 +74,15 @@ export interface Stage extends AsyncDisposable {
   host: Record<string, string>;
 }
 
-/** @param programs as for {@link serveHub} */
+/** @param programs, root as for {@link serveHub}; the stage's programs are of that checkout, too */
 export async function openStage(
   folder: string,
   hubOptions: readonly string[] = [],
   programs: Record<string, string> = {},
+  root?: string,
 ): Promise<Stage> {
-  const hub = await openHub(folder, hubOptions, programs);
+  const hub = await openHub(folder, hubOptions, programs, root);
+  const program = programsOf(root);
   const created = await program("sealift", ["project", "create", "Bench", "--json"], hub.admin);
   const projectId = (JSON.parse(created.stdout) as { project: { slug: string } }).project.slug;
   const host = ["--name", "host", "--project", projectId, "--json"];
