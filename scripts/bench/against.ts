@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { buildOf } from "../older-build.ts";
 import { pollRates } from "./hub.ts";
 import { manyFiles, oneFile, projectTree, smallFiles } from "./material.ts";
-import { bin, byTurns, freshFolder, type Measured, programsOf } from "./measure.ts";
+import { bin, byTurns, freshFolder, inTurn, type Measured, programsOf } from "./measure.ts";
 import { type Row, secondsText } from "./row.ts";
 import { hostProject, HostTurns } from "./runtime-peers/host-turns.ts";
 import { runtimeOf } from "./runtime-peers/rows.ts";
@@ -17,6 +17,8 @@ const REACHED = fileURLToPath(new URL("../../.bench", import.meta.url));
 const ALLOWED = 1.05;
 /** Least that a hub may answer, as a ratio to the other build. */
 const LEAST_RATE = 0.95;
+/** Turns of a hub, of three seconds each. */
+const HUB_TURNS = 9;
 /** The same for rows of the runtime, whose processes are short: the median of turns differs by this much. */
 const RUNTIME_ALLOWED = 1.1;
 
@@ -62,28 +64,31 @@ export async function smallAgainstRows(ref: string, folder: string, runs: number
   const source = join(stage.folder, "source");
   smallFiles(await projectTree(source, stage.projectId), 3);
   for (const version of ["1.0.0", "1.0.1"]) await publish(stage, source, version, LEVEL, ["--deltas", "0"]);
+  const stages = { ours: stage, theirs: other };
   const turns = { fresh: [] as Pair[], again: [] as Pair[] };
   for (let turn = 0; turn < Math.max(runs, SMALL_TURNS); turn++) {
-    const [ours, theirs] = ["ours", "theirs"].map((name) => freshFolder(stage.folder, name, false)) as [string, string];
+    for (const name of ["ours", "theirs"]) freshFolder(stage.folder, name, false);
     for (const [kind, version] of [
       ["fresh", "1.0.0"],
       ["again", "1.0.1"],
     ] as const) {
-      const first = (await deployTo(stage, version, ours)).wall * 1000;
-      turns[kind].push([first, (await deployTo(other, version, theirs)).wall * 1000]);
+      const pair: Pair = { ours: 0, theirs: 0 };
+      for (const name of inTurn(["ours", "theirs"] as const, turn))
+        pair[name] = (await deployTo(stages[name], version, join(stage.folder, name))).wall * 1000;
+      turns[kind].push(pair);
     }
   }
   return Object.entries(turns).map(([kind, pairs]) => {
-    const ratio = median(pairs.map(([ours, theirs]) => ours / theirs));
-    const [text, rival] = [0, 1].map((of) => pairs.map((pair) => pair[of as 0 | 1]));
-    const detail = `${inMs(text!)} against ${inMs(rival!)} ms`;
+    const ratio = median(pairs.map(({ ours, theirs }) => ours / theirs));
+    const [text, rival] = [inMs(pairs.map(({ ours }) => ours)), inMs(pairs.map(({ theirs }) => theirs))];
+    const detail = `${text} against ${rival} ms`;
     const name = `a small deployment, ${kind}`;
     return { name, against, ratio, budget: `≤ ${ALLOWED} ×`, ok: ratio <= ALLOWED, detail };
   });
 }
 
-/** Milliseconds of one turn: ours, theirs. */
-type Pair = [number, number];
+/** Milliseconds of one turn. */
+type Pair = Record<"ours" | "theirs", number>;
 
 const inMs = (values: readonly number[]): string => `${median(values).toFixed(0)} (${spread(values)})`;
 
@@ -91,9 +96,9 @@ const inMs = (values: readonly number[]): string => `${median(values).toFixed(0)
 export async function hubAgainstRows(ref: string, folder: string, runs: number): Promise<Row[]> {
   const { root, commit } = buildOf(ref, REACHED);
   const against = commit.slice(0, 8);
-  const rates = await pollRates(folder, runs, root);
+  const rates = await pollRates(folder, Math.max(runs, HUB_TURNS), root);
   return Object.entries(rates).map(([name, { ours, theirs }]) => {
-    const ratio = median(ours) / median(theirs);
+    const ratio = median(ours.map((rate, turn) => rate / theirs[turn]!));
     const [text, rival] = [ours, theirs].map((of) => `${Math.round(median(of))}/s (${spread(of)})`);
     const detail = `${text} against ${rival}`;
     return { name, against, ratio, budget: `≥ ${LEAST_RATE} ×`, ok: ratio >= LEAST_RATE, detail };

@@ -91,6 +91,10 @@ export async function msOf(work: () => unknown): Promise<number> {
   return performance.now() - before;
 }
 
+/** Returns names in the order of a turn, every second turn the other way round: what runs first may pay more. */
+export const inTurn = <Name extends string>(names: Iterable<Name>, turn: number): Name[] =>
+  turn % 2 === 0 ? [...names] : [...names].reverse();
+
 /**
  * Takes measurements in turn, so that anything that slows the machine for a while affects all of them.
  *
@@ -102,7 +106,7 @@ export async function numbersByTurns<Name extends string>(
 ): Promise<Record<Name, number[]>> {
   const all = Object.fromEntries(Object.keys(attempts).map((name) => [name, []])) as unknown as Record<Name, number[]>;
   for (let turn = 0; turn < turns; turn++)
-    for (const name of Object.keys(attempts) as Name[]) all[name].push(await attempts[name]());
+    for (const name of inTurn(Object.keys(attempts) as Name[], turn)) all[name].push(await attempts[name]());
   return all;
 }
 
@@ -117,9 +121,9 @@ export async function byTurns<Name extends string>(
 ): Promise<Record<Name, Measured>> {
   const all = new Map<Name, Measured[]>();
   for (let turn = 0; turn < times; turn++)
-    for (const [name, attempt] of Object.entries(attempts) as [Name, () => Promise<Measured>][]) {
+    for (const name of inTurn(Object.keys(attempts) as Name[], turn)) {
       warmMemory();
-      all.set(name, [...(all.get(name) ?? []), await attempt()]);
+      all.set(name, [...(all.get(name) ?? []), await attempts[name]()]);
     }
   const middles = all.entries().map(([name, measured]): [Name, Measured] => {
     const middle = measured.toSorted((a, b) => a.wall - b.wall)[Math.floor(measured.length / 2)]!;
