@@ -43,6 +43,8 @@ export const madeKit = z.object({
   digest: sha256Hex,
   made_at: timestamp,
   ends_at: timestamp,
+  /** Canonical JSON of `project` or `archive`, and `facts`, as they stand in `kit.json`: the terms have its digest. */
+  says: z.string(),
   /** Terms of each host, sealed to it, base64, by the host's fingerprint. */
   hosts: z.record(sha256Hex, z.string()),
 });

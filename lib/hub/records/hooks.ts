@@ -1,3 +1,4 @@
+import type { StatementRecord, StatementsAnswer } from "../../contract/statements/statements.ts";
 import type { ManagedVersion, ProjectContents } from "../../contract/surfaces/keys.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { FleetKey } from "./fleet.ts";
@@ -8,6 +9,7 @@ import type { Project } from "./projects.ts";
 import type { HostSignature, StoredReport } from "./reports.ts";
 import type { AnyTable } from "./table.ts";
 import type { OwnerChange } from "./transfer.ts";
+import type { Version } from "./versions.ts";
 
 /** Bytes and versions that an upload adds to a project, plugin or service. */
 export interface Upload {
@@ -64,6 +66,8 @@ export interface RecordHooks {
   hostKeyOf?(db: Queries, projectId: string, hostId: string): Promise<string | undefined>;
   /** Tells whether the feature keeps something for a host of a project that its removal must end. */
   knowsHost?(db: Queries, projectId: string, hostId: string): Promise<boolean>;
+  /** Lists the statements of a version, in the order of their kinds. @param versionId of the version */
+  statementsOf?(db: Queries, versionId: string): Promise<StatementRecord[]>;
   /** Adds the feature's facts about versions, by version id, to a list for managers. */
   listedOf?(db: Queries, versions: readonly string[]): Promise<ReadonlyMap<string, Partial<ManagedVersion>>>;
   /** Counts what the feature keeps for a project, plugin or service. */
@@ -104,6 +108,15 @@ export async function isKeyOfHost(db: Queries, hostId: string, { key, projectId 
 export async function isKnownHost(db: Queries, projectId: string, hostId: string): Promise<boolean> {
   for (const hooks of hooksOf(db)) if ((await hooks.knowsHost?.(db, projectId, hostId)) === true) return true;
   return false;
+}
+
+/** Returns the facts of a version that policies of hosts rest on, and its statements. */
+export async function statementsAbout(db: Queries, found: Version): Promise<StatementsAnswer> {
+  const { id, version, created_at, approved_at, sha256, content_sha256, signer_public_key } = found;
+  const statements: StatementRecord[] = [];
+  for (const hooks of hooksOf(db)) statements.push(...((await hooks.statementsOf?.(db, id)) ?? []));
+  const facts = { version, created_at, approved_at, signer_public_key };
+  return { ...facts, artifact_sha256: sha256, content_sha256, statements };
 }
 
 /** Runs the hooks of all features for an entry of the audit log. @param now milliseconds since 1970 */
