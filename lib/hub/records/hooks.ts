@@ -1,3 +1,4 @@
+import type { HostPublicKeys } from "../../artifact/sealed/host-key.ts";
 import type { StatementRecord, StatementsAnswer } from "../../contract/statements/statements.ts";
 import type { ManagedVersion, ProjectContents } from "../../contract/surfaces/keys.ts";
 import type { AuditEntry } from "./audit.ts";
@@ -62,8 +63,8 @@ export interface RecordHooks {
   onHosts?(transaction: Transacted, view: FleetKey, hostIds: readonly string[]): Promise<void>;
   /** Called with reports as they are stored. @param reports all of one view */
   onReports?(transaction: Transacted, reports: readonly StoredReport[]): Promise<void>;
-  /** Returns the Ed25519 key by which a host of a project signs, hexadecimal; undefined where it is not known. */
-  hostKeyOf?(db: Queries, projectId: string, hostId: string): Promise<string | undefined>;
+  /** Returns the public keys of a host of a project; undefined where they are not known. */
+  hostKeysOf?(db: Queries, projectId: string, hostId: string): Promise<HostPublicKeys | undefined>;
   /** Tells whether the feature keeps something for a host of a project that its removal must end. */
   knowsHost?(db: Queries, projectId: string, hostId: string): Promise<boolean>;
   /** Lists the statements of a version, in the order of their kinds. @param versionId of the version */
@@ -100,8 +101,17 @@ export async function admitBytes(transaction: Transacted, upload: Upload): Promi
 
 /** Tells whether a host of a project signs by a key, as some feature knows. */
 export async function isKeyOfHost(db: Queries, hostId: string, { key, projectId }: HostSignature): Promise<boolean> {
-  for (const hooks of hooksOf(db)) if ((await hooks.hostKeyOf?.(db, projectId, hostId)) === key) return true;
-  return false;
+  return (await keysOfHost(db, projectId, hostId)).some(({ ed25519 }) => ed25519 === key);
+}
+
+/** Returns the public keys of a host of a project, as each feature that keeps some knows them. */
+export async function keysOfHost(db: Queries, projectId: string, hostId: string): Promise<HostPublicKeys[]> {
+  const known: HostPublicKeys[] = [];
+  for (const hooks of hooksOf(db)) {
+    const keys = await hooks.hostKeysOf?.(db, projectId, hostId);
+    if (keys !== undefined) known.push(keys);
+  }
+  return known;
 }
 
 /** Tells whether some feature keeps something for a host of a project, even if it has never joined. */

@@ -25,6 +25,7 @@ import { fleetOf, subjectOf } from "../../records/subjects.ts";
 import { findVersionById } from "../../records/versions.ts";
 import type { VisibleVersion } from "../../records/visible-targets.ts";
 import type { Core } from "../feature.ts";
+import { requireLiveKeys } from "./host-records.ts";
 import { actingFor, actsOn, endKit, findKit, type FoundKit, listKits, storeKit } from "./records.ts";
 import { takeReport } from "./take-report.ts";
 
@@ -84,6 +85,7 @@ export function kitRoutes(options: MountOptions<Core>): readonly Served[] {
     // As it is on the wire, without fields that are undefined.
     const says = hubSaysText(JSON.parse(JSON.stringify(packed.says)) as HubSays);
     const { id: project_id, hostsProjectId, subject, target, holder, version, digest, key } = packed;
+    const hostsOf = hostsProjectId ?? (holder === "" ? project_id : undefined);
     const now = hub.clock();
     const times = { made_at: new Date(now).toISOString(), ends_at: new Date(now + lasts * 1000).toISOString() };
     const id = recordId("kit", now);
@@ -100,6 +102,7 @@ export function kitRoutes(options: MountOptions<Core>): readonly Served[] {
         ...times,
         ended_at: null,
       };
+      if (hostsOf !== undefined) await requireLiveKeys(transaction, hostsOf, hosts);
       await storeKit(transaction, { ...row, made_by: principal.keyId, owner: principal.owner }, hosts);
       await tell({
         action: "kit.make",

@@ -176,7 +176,41 @@ async function withKeysOfTheirOwn(t: Test, hub: RunningHub): Promise<void> {
   t.match((await shown("pier-7")).body, { by_kit: { kit: bound.id } });
 }
 
+async function withRemovedKeys(t: Test, hub: RunningHub): Promise<void> {
+  const { shop, quay, make, remove } = await made(t, hub);
+  const { id, host, sendCard, at } = await withSettings(hub);
+  const forProject = (hosts: object[], of = shop) =>
+    hub.call("POST", `/devkeys/projects/${of.id}/kits`, {
+      key: of.key,
+      json: { version: "1.0.0", hosts, deployment_credential: of.credential },
+    });
+  const [pier, anew] = [offlineHost("pier-7"), offlineHost("pier-7")];
+  t.equal((await forProject([pier.named])).status, 201);
+  t.equal((await remove(shop.id, "pier-7")).status, 204);
+  const refused = await forProject([pier.named]);
+  isErrorBody(t, refused, 409, "host_key_removed");
+  t.match(refused.bytes.toString(), /pier-7/);
+  isErrorBody(t, await forProject([{ ...pier.named, host_id: "pier-8" }]), 409, "host_key_removed");
+  isErrorBody(t, await make([pier.named], { hosts_project_id: shop.id }), 409, "host_key_removed");
+  t.equal((await make([pier.named], { hosts_project_id: quay.id })).status, 201, "another project's list is its own");
+  t.equal((await make([pier.named])).status, 201, "a kit for hosts of no project asks no list");
+  t.equal((await forProject([anew.named])).status, 201, "a new key under the old name");
+  t.match(await hub.call("GET", `/devkeys/projects/${shop.id}/kits?host_id=pier-7`), { status: 200 });
+
+  const joined = await host("buoy-2");
+  await sendCard(joined);
+  t.equal((await hub.call("DELETE", `${at}/joined-hosts/buoy-2`)).status, 204);
+  const { x25519, ed25519 } = joined.key;
+  const known = { host_id: "buoy-2", x25519, ed25519 };
+  isErrorBody(t, await make([known], { hosts_project_id: id }), 409, "host_key_removed");
+  const rejoined = await host("buoy-2");
+  await sendCard(rejoined);
+  const keys = { x25519: rejoined.key.x25519, ed25519: rejoined.key.ed25519 };
+  t.equal((await make([{ host_id: "buoy-2", ...keys }], { hosts_project_id: id })).status, 201, "joined anew");
+}
+
 const CASES = {
+  "no kit is made for the key of a host that was removed": withRemovedKeys,
   "a host that is removed from its project reports by no kit of a plugin": removed,
   "a host that is renamed keeps its kits of plugins": renamed,
   "a host with a key of its own reports by the card that its project has": withKeysOfTheirOwn,
