@@ -14,9 +14,11 @@ const kitHost = z.strictObject({
 });
 export type KitHost = z.infer<typeof kitHost>;
 
+/** Names differ by more than the case of A to Z: people would take two for one. */
 const distinct = (hosts: readonly KitHost[]): boolean =>
   (["host_id", "x25519", "ed25519"] as const).every(
-    (key) => new Set(hosts.map((host) => host[key])).size === hosts.length,
+    (key) =>
+      new Set(hosts.map((host) => host[key].replace(/[A-Z]/g, (letter) => letter.toLowerCase()))).size === hosts.length,
   );
 
 const request = {

@@ -65,8 +65,11 @@ export interface RecordHooks {
   onReports?(transaction: Transacted, reports: readonly StoredReport[]): Promise<void>;
   /** Returns the public keys of a host of a project; undefined where they are not known. */
   hostKeysOf?(db: Queries, projectId: string, hostId: string): Promise<HostPublicKeys | undefined>;
-  /** Tells whether the feature keeps something for a host of a project that its removal must end. */
-  knowsHost?(db: Queries, projectId: string, hostId: string): Promise<boolean>;
+  /**
+   * Returns the names of hosts for which the feature keeps something that a removal must end, as far as they are one of
+   * the names in any case of A to Z.
+   */
+  hostsCalled?(db: Queries, projectId: string, names: readonly string[]): Promise<string[]>;
   /** Lists the statements of a version, in the order of their kinds. @param versionId of the version */
   statementsOf?(db: Queries, versionId: string): Promise<StatementRecord[]>;
   /** Adds the feature's facts about versions, by version id, to a list for managers. */
@@ -112,12 +115,6 @@ export async function keysOfHost(db: Queries, projectId: string, hostId: string)
     if (keys !== undefined) known.push(keys);
   }
   return known;
-}
-
-/** Tells whether some feature keeps something for a host of a project, even if it has never joined. */
-export async function isKnownHost(db: Queries, projectId: string, hostId: string): Promise<boolean> {
-  for (const hooks of hooksOf(db)) if ((await hooks.knowsHost?.(db, projectId, hostId)) === true) return true;
-  return false;
 }
 
 /** Returns the facts of a version that policies of hosts rest on, and its statements. */

@@ -1,6 +1,6 @@
 import { inTransaction } from "../../records/port.ts";
 import type { HubFeature } from "../feature.ts";
-import { forgetRemovedKeys, hasHost, leaveHosts, removeHost, renameKitHost } from "./host-records.ts";
+import { forgetRemovedKeys, hostsCalled, leaveHosts, removeHost, renameKitHost } from "./host-records.ts";
 import { forgetKits, removeOldKits } from "./records.ts";
 import { kitRoutes } from "./routes.ts";
 import { kitHosts, kits, removedKeys } from "./tables.ts";
@@ -18,7 +18,7 @@ export const kitsFeature: HubFeature = {
     }
   },
   // A host without network has mostly never joined, and may be stolen all the same.
-  knowsHost: hasHost,
+  hostsCalled: hostsCalled,
   // Hosts whose keys stay go on with their kits; what has come back already stays in the fleet.
   async onTransfer(transaction, { id, kind }, { keepKeys, now }) {
     if (kind !== "project") return;

@@ -1,9 +1,10 @@
 import { hostFingerprint } from "../../../artifact/sealed/host-key.ts";
 import type { KitHost } from "../../../contract/kits/records.ts";
-import { HubError } from "../../base/errors.ts";
+import { hostTaken, HubError } from "../../base/errors.ts";
 import type { FleetKey } from "../../records/fleet.ts";
 import { keysOfHost } from "../../records/hooks.ts";
 import type { StoredRecord } from "../../records/host-columns.ts";
+import { isCalledAnyOf, namesakeOf } from "../../records/host-names.ts";
 import { forgetHost, hostsBefore, renameHost } from "../../records/host-rows.ts";
 import type { Queries, Transacted } from "../../records/port.ts";
 import { deleteWhere, selectWhere, updateWhere } from "../../records/rows.ts";
@@ -19,15 +20,16 @@ interface NamedHost {
   hostId: string;
 }
 
-/** Tells whether a kit is for a host of a project that was not removed. */
-export async function hasHost(db: Queries, projectId: string, hostId: string): Promise<boolean> {
+/** Returns the hosts of kits for a project, without removed ones, that have one of the names in any case of A to Z. */
+export async function hostsCalled(db: Queries, projectId: string, names: readonly string[]): Promise<string[]> {
   const found = own(db)
     .selectFrom("kit_hosts")
-    .select("kit_id")
-    .where("host_id", "=", hostId)
+    .select("host_id")
+    .distinct()
+    .where(isCalledAnyOf(names))
     .where("removed_at", "is", null)
     .where("kit_id", "in", (eb) => eb.selectFrom("kits").select("id").where(isOf(projectId)));
-  return (await found.limit(1).executeTakeFirst()) !== undefined;
+  return (await found.execute()).map(({ host_id: name }) => name);
 }
 
 /** Marks a host as removed in all kits for it, and takes it out of the fleets in which it stands by one. */
@@ -58,8 +60,15 @@ async function keepRemovedKeys(
     .execute();
 }
 
-/** Requires that no host of a kit has a key that was removed from the hosts' project. @throws HubError 409 */
-export async function requireLiveKeys(db: Queries, project_id: string, hosts: readonly KitHost[]): Promise<void> {
+/**
+ * Requires that hosts of a kit have no name of another host of their project, and no key that was removed from it.
+ *
+ * @throws HubError 409 `host_taken`, `host_key_removed`
+ */
+export async function requireOwnHosts(db: Queries, project_id: string, hosts: readonly KitHost[]): Promise<void> {
+  const names = hosts.map(({ host_id: host }) => host);
+  const other = await namesakeOf(db, project_id, names);
+  if (other !== undefined) throw hostTaken(other);
   const removed = await selectWhere(own(db), "removed_host_keys", { project_id })
     .selectAll()
     .where("fingerprint", "in", hosts.map(hostFingerprint))

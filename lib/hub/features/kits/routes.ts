@@ -25,7 +25,7 @@ import { fleetOf, subjectOf } from "../../records/subjects.ts";
 import { findVersionById } from "../../records/versions.ts";
 import type { VisibleVersion } from "../../records/visible-targets.ts";
 import type { Core } from "../feature.ts";
-import { requireLiveKeys } from "./host-records.ts";
+import { requireOwnHosts } from "./host-records.ts";
 import { actingFor, actsOn, endKit, findKit, type FoundKit, listKits, storeKit } from "./records.ts";
 import { takeReport } from "./take-report.ts";
 
@@ -102,7 +102,7 @@ export function kitRoutes(options: MountOptions<Core>): readonly Served[] {
         ...times,
         ended_at: null,
       };
-      if (hostsOf !== undefined) await requireLiveKeys(transaction, hostsOf, hosts);
+      if (hostsOf !== undefined) await requireOwnHosts(transaction, hostsOf, hosts);
       await storeKit(transaction, { ...row, made_by: principal.keyId, owner: principal.owner }, hosts);
       await tell({
         action: "kit.make",
