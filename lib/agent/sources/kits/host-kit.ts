@@ -61,14 +61,7 @@ export async function openHostKit(
   if (text.target !== targetText(target)) throw foreign(`it is of ${text.target}, and not of ${targetText(target)}`);
   if (hubUrl !== undefined && baseUrl(text.hub) !== baseUrl(hubUrl))
     throw foreign(`it was made at ${text.hub}, and --hub-url is ${hubUrl}`);
-  const terms = termsOf(text, key);
-  for (const name of SHARED)
-    if (terms[name] !== text[name]) throw changedKit(`kit.json has another ${name} than its terms`);
-  if (terms.kit !== text.id) throw changedKit("kit.json has another id than its terms");
-  if (terms.to !== key.fingerprint) throw changedKit("the terms are those of another host");
-  requireSaid(text, terms);
-  const size = text.project?.size_bytes ?? text.archive!.size_bytes + NONCE_BYTES + TAG_BYTES;
-  if (kit.size !== size) throw changedKit(`artifact.bin has ${kit.size} bytes, and not ${size}`);
+  const terms = hostTerms(kit, key);
   const accepted = await readAcceptedKit(layout, targetName(target));
   const madeAt = Date.parse(terms.made_at);
   if (accepted !== undefined && madeAt < Date.parse(accepted.made_at))
@@ -81,6 +74,23 @@ export async function openHostKit(
   const notBefore = Math.max(madeAt, Date.parse(accepted?.made_at ?? terms.made_at));
   warnOrRefuse(terms, Math.max(Date.now(), notBefore), allowsEnded, emit);
   return { kit, text, terms, key: Buffer.from(terms.key, "base64"), notBefore, roots: rootsOf(text) };
+}
+
+/**
+ * Returns the terms of a kit for a host, which agree with all of the kit but its bytes.
+ *
+ * @throws ArtifactError `kit_foreign` for a kit of other hosts, `kit_changed`, `kit_unreadable`
+ */
+export function hostTerms({ text, size: found }: KitFolder, key: HostKey): KitTerms {
+  const terms = termsOf(text, key);
+  for (const name of SHARED)
+    if (terms[name] !== text[name]) throw changedKit(`kit.json has another ${name} than its terms`);
+  if (terms.kit !== text.id) throw changedKit("kit.json has another id than its terms");
+  if (terms.to !== key.fingerprint) throw changedKit("the terms are those of another host");
+  requireSaid(text, terms);
+  const size = text.project?.size_bytes ?? text.archive!.size_bytes + NONCE_BYTES + TAG_BYTES;
+  if (found !== size) throw changedKit(`artifact.bin has ${found} bytes, and not ${size}`);
+  return terms;
 }
 
 /**
