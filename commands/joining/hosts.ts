@@ -96,7 +96,8 @@ const rename = ofNames("rename", connection, {
   description: "Give a host another name",
   details: `
     A host that waits for approval takes the name over by itself. One that has joined is refused under its old name from
-    then on: put the new one into its watch.yaml (\`host_id\`) and start its watch again.
+    then on: put the new one into its watch.yaml (\`host_id\`) and start its watch again. One without network keeps its
+    kits under the new name.
   `,
   examples: [["Two hosts were called localhost", "$0 host rename harbour localhost pier-7"]],
   async run({ client }, { note, done }, [, host, name]) {

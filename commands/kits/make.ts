@@ -58,7 +58,7 @@ export class KitMake extends withOptions(kitMake) {
     const names = hosts.map(({ host_id: host }) => host);
     if (!this.json)
       this.print.line(`${targetText(target)} ${kit.version} for ${names.join(", ")}, until ${kit.ends_at}: ${folder}`);
-    if (roll === undefined)
+    if (roll === undefined && given.some((host) => !host.includes("=")))
       this.note("The hub said whose key it is: give --roll fleet.lock to compare each with your own list.");
     if (projectId === undefined)
       this.note("`sealift host remove` does not reach this kit: --project PROJECT says whose hosts it is for.");

@@ -55,6 +55,7 @@ export async function collectReports(
     ))
   )
     throw usageError("usage", `${layout.root} is no project root of this host: there is no such folder.`);
+  let blocked: SealiftError | undefined;
   const names = await Promise.all(["reports", "kits"].map((each) => namesIn(join(layout.sealift, each))));
   for (const name of new Set(names.flat())) {
     if (!isTargetName(name)) continue;
@@ -69,10 +70,13 @@ export async function collectReports(
       await sendReports(layout, { ...reporter, target: name }, { emit, signal });
     for await (const report of keptKitReports(layout, name)) {
       const isWritten = await carryReport(folder, report.name, report.text).catch((error: unknown) => {
-        throw unwritable(error);
+        if (!(error instanceof SealiftError) || error.code !== "kit_unwritable") throw unwritable(error);
+        blocked ??= error;
       });
-      counts[isWritten ? "written" : "known"]++;
+      if (isWritten !== undefined) counts[isWritten ? "written" : "known"]++;
     }
   }
+  // A name that is taken keeps no other report back.
+  if (blocked !== undefined) throw blocked;
   return counts;
 }

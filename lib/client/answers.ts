@@ -45,7 +45,9 @@ const PRECISE: Partial<Record<Code, string>> = {
   other_host: "Start it with the --host-id that the key speaks for, or give this host a key of its own.",
   host_removed: "Stop its watch, or join again with another invite (`sealift join`).",
   invite_ended: "Ask for another invite (`sealift host invite`).",
-  host_taken: "Join as another one with --host-id, or remove the host that has the name (`sealift host remove`).",
+  host_key_removed:
+    "Nothing was made. Remove host.key on the host: `sealift host key` makes another one, and prints its line. `sealift join` makes it by itself.",
+  host_taken: "Take another name (--host-id of a join), or remove the host that has this one (`sealift host remove`).",
   approval_required: "Add --stage; `sealift stage list` then shows what waits for approval.",
   own_approval: "Ask a colleague, who sees it in `sealift stage list` or on the hub's page.",
   approval_differs: "`sealift stage diff` shows what has changed; approve the digest that it has now.",

@@ -34,6 +34,7 @@ export const FEATURES: readonly HubFeature<FeatureOptions>[] = [
   components,
   staging,
   trust,
-  settings,
+  // Before settings, which forget the card of a host that is removed.
   kitsFeature,
+  settings,
 ];

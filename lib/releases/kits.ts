@@ -1,11 +1,11 @@
-import { rm } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
 import { timestamp } from "../contract/identifiers.ts";
 import { MAX_KIT_REPORT_BYTES } from "../contract/kits/limits.ts";
 import { kitId } from "../contract/kits/texts.ts";
 import type { TargetName } from "../contract/target.ts";
-import { ifThere, namesIn, readTextFile, writeFileAtomic } from "../support/files.ts";
+import { ifThere, readTextFile, writeFileAtomic } from "../support/files.ts";
 import { makeDurableFolder } from "./durability.ts";
 import { readJsonFile, writeJsonFile } from "./json-file.ts";
 import type { Layout } from "./layout.ts";
@@ -45,13 +45,15 @@ export async function keepKitReport(layout: Layout, target: TargetName, text: st
   return name;
 }
 
-/** Yields the signed reports of a target that are kept, each with its file's name. */
+/** Yields the signed reports of a target that are kept, each with its file's name. Folders are none. */
 export async function* keptKitReports(
   layout: Layout,
   target: TargetName,
 ): AsyncGenerator<{ name: string; text: string }> {
   const folder = layout.kitReports(target);
-  for (const name of (await namesIn(folder)).filter((each) => NAME.test(each)).toSorted()) {
+  const entries = (await ifThere(readdir(folder, { withFileTypes: true }))) ?? [];
+  const names = entries.filter((entry) => entry.isFile() && NAME.test(entry.name)).map(({ name }) => name);
+  for (const name of names.toSorted()) {
     const text = await ifThere(readTextFile(join(folder, name), 2 * MAX_KIT_REPORT_BYTES));
     if (text !== undefined) yield { name, text: text.trim() };
   }

@@ -165,7 +165,7 @@ async function storeHosts(dataDir: string, target: string): Promise<void> {
   const createdAt = new Date().toISOString();
   const reports = Array.from({ length: 3000 }, (_, index) => ({
     ...{ holder: "admin", target, id: `dpl_${randomUUID()}`, hostId: `host-${index}`, version: "1.0.0" },
-    ...{ status: "success" as const, deploymentId: null, record: "{}", isNamed: false, isBound: false, createdAt },
+    ...{ status: "success" as const, deployment: null, record: "{}", isNamed: false, isBound: false, createdAt },
     hostRecord: { ...RECORD, created_at: createdAt } as never,
   }));
   for (let at = 0; at < reports.length; at += 500) await storeReports(database.kysely, reports.slice(at, at + 500));

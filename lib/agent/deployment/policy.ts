@@ -48,7 +48,10 @@ export async function requirePolicy(
   const brought = source.statements?.();
   const now = Math.max(Date.now(), brought?.notBefore ?? 0);
   const evidence = await evidenceOf(source, brought, { target, version, signal });
-  const found = await checkPolicy(policy, version, evidence, now);
+  const found =
+    typeof evidence === "string"
+      ? new PolicyRefusal(evidence, undefined)
+      : await checkPolicy(policy, version, evidence, now);
   if (!(found instanceof PolicyRefusal)) {
     emit({ event: "verify.ok", check: "policy" });
     if (run.isTrial !== true) await forgetHeld(layout, source.target, "policy");
@@ -65,15 +68,16 @@ export async function requirePolicy(
   throw policyError(message, { target: targetText(target), version });
 }
 
-/** Returns what the rules look at: what came with the version, or what its hub has of it. */
+/** Returns what the rules look at: what came with the version, or what its hub has of it. A text says why nothing. */
 async function evidenceOf(
   { connection }: Pick<Source, "connection">,
   brought: BroughtStatements | undefined,
   { target, version, signal }: { target: Target; version: string; signal: AbortSignal },
-): Promise<Evidence | undefined> {
+): Promise<Evidence | string | undefined> {
   if (brought !== undefined) {
     const { answer, provenance } = brought;
-    if (answer?.version !== version) return undefined;
+    if (typeof answer === "string") return answer;
+    if (answer.version !== version) return undefined;
     return { ...answer, target, read: (statement) => broughtStatement(statement, provenance) };
   }
   if (connection === undefined) throw deploymentError("internal", "A source without a hub meets no policy.");

@@ -4,9 +4,8 @@ import { type FileHandle, open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
 import { KIT_BYTES_FILE, KIT_FILE, MAX_KIT_BYTES } from "../../contract/kits/limits.ts";
-import type { KitText } from "../../contract/kits/texts.ts";
 import { readFault, syncFolder } from "../../support/files.ts";
-import { readKitText } from "../sealed/kit.ts";
+import { type ReadKit, readKitText } from "../sealed/kit.ts";
 
 /** Largest piece that is read at once, in bytes. */
 const PIECE_BYTES = 256 * 1024;
@@ -14,7 +13,7 @@ const PIECE_BYTES = 256 * 1024;
 /** A kit on a stick, of which `kit.json` was read. */
 export interface KitFolder {
   folder: string;
-  text: KitText;
+  text: ReadKit;
   /** Size of `artifact.bin`, in bytes. */
   size: number;
   /**

@@ -1,8 +1,10 @@
+import { createHash } from "node:crypto";
 import type * as z from "zod";
 import type { Code } from "../../contract/codes.ts";
 import { artifactError } from "../../contract/errors.ts";
 import { MAX_KIT_BYTES, MAX_KIT_REPORT_BYTES, MAX_KIT_TERMS_BYTES } from "../../contract/kits/limits.ts";
 import {
+  type HubSays,
   type KitReport,
   kitReport,
   type KitTerms,
@@ -10,6 +12,7 @@ import {
   type KitText,
   kitText,
 } from "../../contract/kits/texts.ts";
+import { canonicalJson } from "../../support/documents/canonical-json.ts";
 import { faultsOf } from "../../support/documents/faults.ts";
 import type { DocumentLimits } from "../../support/documents/limits.ts";
 import { safelyParsed } from "../../support/documents/safe-parse.ts";
@@ -39,23 +42,52 @@ const unreadable = (what: string, why: string, code: Code = "kit_unreadable", ca
     hint: "Nothing was changed. Copy the kit again, or have another one made with `sealift kit make`.",
   });
 
-/** Reads JSON strictly: whole numbers only, no key twice, and no value in a message. */
-function parsed<T extends z.ZodType>(schema: T, text: string, maxBytes: number, what: string): z.output<T> {
-  let value: unknown;
+/**
+ * Reads JSON strictly: whole numbers only, no key twice, and no value in a message.
+ *
+ * @returns what its schema knows, and all that was read
+ */
+function parsed<T extends z.ZodType>(
+  schema: T,
+  text: string,
+  maxBytes: number,
+  what: string,
+): { data: z.output<T>; whole: unknown } {
+  let whole: unknown;
   try {
-    value = parseSignedJson(text, limitsOf(maxBytes));
+    whole = parseSignedJson(text, limitsOf(maxBytes));
   } catch (error) {
     throw unreadable(what, "it is not JSON within the limits of a kit", "kit_unreadable", error);
   }
   const rounded = roundedNumber(text);
   if (rounded !== undefined) throw unreadable(what, "it has a number that is not written in whole digits");
-  const result = safelyParsed(schema, value, { jitless: true });
+  const result = safelyParsed(schema, whole, { jitless: true });
   if (!result.success) throw unreadable(what, faultsOf(result.error).slice(0, 5).join("; "));
-  return result.data;
+  return { data: result.data, whole };
+}
+
+/** Text of `kit.json`, with the digest of what its hub says of the version. */
+export interface ReadKit extends KitText {
+  /** SHA-256 of {@link hubSaysText}, with the fields that only a newer version knows. */
+  said: string;
 }
 
 /** Reads the text of `kit.json`. @throws ArtifactError `kit_unreadable` */
-export const readKitText = (text: string): KitText => parsed(kitText, text, MAX_KIT_BYTES, "kit.json");
+export function readKitText(text: string): ReadKit {
+  const { data, whole } = parsed(kitText, text, MAX_KIT_BYTES, "kit.json");
+  try {
+    return { ...data, said: hubSaysDigest(hubSaysText(whole as HubSays)) };
+  } catch (error) {
+    throw unreadable("kit.json", (error as Error).message, "kit_unreadable", error);
+  }
+}
+
+/** Returns what a hub says of a version as canonical JSON, which the terms of a kit have the digest of. */
+export const hubSaysText = ({ project, archive, facts }: HubSays): string =>
+  canonicalJson({ ...(project !== undefined && { project }), ...(archive !== undefined && { archive }), facts });
+
+/** Returns the digest by which terms bind what a hub says. @param says as {@link hubSaysText} returns it */
+export const hubSaysDigest = (says: string): string => createHash("sha256").update(says).digest("hex");
 
 /** Seals the terms of a kit to a host. @param reader public X25519 key, hexadecimal @returns base64 */
 export const sealKitTerms = (terms: Omit<KitTerms, "t" | "v">, reader: string): string =>
@@ -67,7 +99,7 @@ export const sealKitTerms = (terms: Omit<KitTerms, "t" | "v">, reader: string): 
 /** Opens the terms of a kit. @param sealed base64 @throws ArtifactError `sealed_invalid`, `kit_unreadable` */
 export function openKitTerms(sealed: string, key: Pick<HostKey, "secret">): KitTerms {
   const text = openSealed(Buffer.from(sealed, "base64"), key.secret, MAX_KIT_TERMS_BYTES);
-  return parsed(kitTerms, text.toString("utf8"), MAX_KIT_TERMS_BYTES, "What the kit has for this host");
+  return parsed(kitTerms, text.toString("utf8"), MAX_KIT_TERMS_BYTES, "What the kit has for this host").data;
 }
 
 /** Signs a report of a host. @returns one line of JSON */

@@ -78,7 +78,7 @@ export const renameHost = {
   ...managed,
   method: "PATCH",
   path: "/projects/:id/joined-hosts/:host",
-  summary: "Let the key of a host speak for another name",
+  summary: "Give a host another name, for which its keys speak from then on",
   body: hostRenaming,
   ok: { 204: noContent },
   errors: [409],

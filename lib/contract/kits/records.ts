@@ -14,9 +14,11 @@ const kitHost = z.strictObject({
 });
 export type KitHost = z.infer<typeof kitHost>;
 
+/** Names differ by more than the case of A to Z: people would take two for one. */
 const distinct = (hosts: readonly KitHost[]): boolean =>
   (["host_id", "x25519", "ed25519"] as const).every(
-    (key) => new Set(hosts.map((host) => host[key])).size === hosts.length,
+    (key) =>
+      new Set(hosts.map((host) => host[key].replace(/[A-Z]/g, (letter) => letter.toLowerCase()))).size === hosts.length,
   );
 
 const request = {
@@ -43,6 +45,8 @@ export const madeKit = z.object({
   digest: sha256Hex,
   made_at: timestamp,
   ends_at: timestamp,
+  /** Canonical JSON of `project` or `archive`, and `facts`, as they stand in `kit.json`: the terms have its digest. */
+  says: z.string(),
   /** Terms of each host, sealed to it, base64, by the host's fingerprint. */
   hosts: z.record(sha256Hex, z.string()),
 });

@@ -30,13 +30,15 @@ export const kitTerms = z.strictObject({
   /** Fingerprint of the host's public keys. */
   to: sha256Hex,
   ...kitFacts,
+  /** SHA-256 of what the hub says of the version, as canonical JSON; left out by hubs that sealed none. */
+  said: sha256Hex.optional(),
   /** Key of `artifact.bin`: AES-256-GCM. */
   key: base64Of(32),
 });
 export type KitTerms = z.infer<typeof kitTerms>;
 
-/** Facts of a project's version, as surface B locates it. */
-export const kitProject = z.strictObject({
+/** Facts of a project's version, as surface B locates it. A newer hub may say more. */
+export const kitProject = z.object({
   signature: base64Of(64),
   signer_public_key: base64Of(32),
   content_sha256: sha256Hex,
@@ -47,8 +49,8 @@ export const kitProject = z.strictObject({
   ...versionOrigin,
 });
 
-/** Headers of a plugin's or service's archive, as surface A sends them. */
-export const kitArchive = z.strictObject({
+/** Headers of a plugin's or service's archive, as surface A sends them. A newer hub may say more. */
+export const kitArchive = z.object({
   /** HMAC of the archive, as `X-Signature` has it behind its prefix. */
   hmac: sha256Hex,
   signature: z.string().max(200).nullable(),
@@ -86,6 +88,9 @@ export const kitText = z
     "must have the facts of a project or of an archive, as its target says",
   );
 export type KitText = z.infer<typeof kitText>;
+
+/** Facts of a version that a hub says, and no signature of publisher or author covers. */
+export type HubSays = Pick<KitText, "project" | "archive" | "facts">;
 
 /** A report that comes back from a host without network. */
 export const kitReport = z.strictObject({

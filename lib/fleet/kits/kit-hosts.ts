@@ -53,7 +53,7 @@ async function keysAt(name: string, { hub, projectId, roll }: KeyPlaces): Promis
     for await (const { host_id, card } of new SettingsClient(hub, projectId).list(name))
       if (host_id === name && card !== null) return readCard(card).signed;
   throw usageError("usage", `The hub has no key of the host ${name}, so nothing can be sealed to it.`, {
-    hint: `\`sealift host key\` on the host prints its line: --host ${name}=LINE.${projectId === undefined ? " --project PROJECT says whose host it is." : ""}`,
+    hint: `\`sealift host key\` on the host prints its line: --host ${name}=LINE. ${projectId === undefined ? "--project PROJECT says whose host it is." : "A host that has joined sends its key when its watch runs."}`,
   });
 }
 

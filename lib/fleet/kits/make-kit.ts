@@ -8,10 +8,10 @@ import { KitsClient } from "../../client/kits.ts";
 import { MarketplaceClient } from "../../client/marketplace-client.ts";
 import { StatementsClient } from "../../client/statements.ts";
 import { hubRoots } from "../../client/trust-roots.ts";
-import { artifactError, SealiftError } from "../../contract/errors.ts";
+import { artifactError } from "../../contract/errors.ts";
 import { KIT_BYTES_FILE, KIT_FILE, MAX_KIT_ROOTS } from "../../contract/kits/limits.ts";
 import type { KitHost, MadeKit } from "../../contract/kits/records.ts";
-import { kitProject, type KitText } from "../../contract/kits/texts.ts";
+import type { HubSays, KitText } from "../../contract/kits/texts.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { type Target, targetText } from "../../contract/target.ts";
 import { prepareStick, removeNew, requireRoom, writeNew } from "./stick.ts";
@@ -42,7 +42,11 @@ const END_WITHIN_MS = 10_000;
 /** Called with a kit as soon as the hub has it, and with the id of its project, plugin or service. */
 type OnMade = (kit: MadeKit, of: string) => void;
 
-type Packed = Pick<KitText, "version" | "project" | "archive"> & { made: MadeKit; rootVersion: number | undefined };
+interface Packed {
+  version: string;
+  made: MadeKit;
+  rootVersion: number | undefined;
+}
 
 /**
  * Makes a kit: the sealed bytes of a version, everything that a hub says of it, and its key, which the hub seals to
@@ -61,13 +65,14 @@ export async function makeKit(order: KitOrder): Promise<KitText> {
     const packed = await (kind === "project"
       ? packProject(order, hub, slug, onMade)
       : packArchive(order, hub, { kind, slug }, onMade));
-    const { made, version, project, archive, rootVersion } = packed;
+    const { made, version, rootVersion } = packed;
     const { id, hub: url, digest, made_at, ends_at, hosts } = made;
+    const says = saysIn(made);
     const text: KitText = {
       ...{ t: "sealift-kit", v: 1, id, hub: url, target: targetText(target), version, digest, made_at, ends_at },
-      ...(project !== undefined && { project }),
-      ...(archive !== undefined && { archive }),
-      ...{ roots: await rootsOf(target, hub, rootVersion), ...(await statementsOf(target, version, hub)), hosts },
+      ...says,
+      ...{ roots: await rootsOf(target, hub, rootVersion), provenance: await provenanceOf(target, version, says, hub) },
+      hosts,
     };
     const json = JSON.stringify(text);
     await writeNew(folder, KIT_FILE, [Buffer.from(`${json}\n`)]);
@@ -97,15 +102,9 @@ async function packProject(order: KitOrder, hub: HubConnection, projectId: strin
   onMade(made, projectId);
   const limits = { maxBytes: MAX_PLAINTEXT_BYTES + NONCE_BYTES + TAG_BYTES, expectedBytes };
   const bytes = client.download(version, location, { ...limits, ...(onReceived && { onReceived }) });
-  const { size, sha256 } = await writeNew(folder, KIT_BYTES_FILE, bytes);
-  if (made.digest !== sha256)
-    throw artifactError("artifact_changed", `The bytes of ${version} are not those of which the hub has the digest.`, {
-      hint: "Have the kit made again; if it stays so, ask the hub's operator.",
-    });
-  const facts = Object.fromEntries(
-    Object.entries({ ...location, size_bytes: size }).filter(([name]) => name in kitProject.shape),
-  );
-  return { version, rootVersion, made, project: kitProject.parse(facts) };
+  const { sha256 } = await writeNew(folder, KIT_BYTES_FILE, bytes);
+  if (made.digest !== sha256) throw otherBytes(version);
+  return { version, rootVersion, made };
 }
 
 async function packArchive(
@@ -120,18 +119,14 @@ async function packArchive(
   const version = order.version === "latest" ? detail.latest_version : order.version;
   if (!version) throw artifactError("no_version", `No version of ${targetText(target)} is published yet.`);
   const { root_version: rootVersion } = detail;
-  const { key, digest, ...packed } = await client.install(version, async (headers, body) => {
+  const { key, digest, sha256 } = await client.install(version, async (headers, body) => {
     // Called again where the connection is lost: another key, since no nonce is used twice with one.
     await removeNew(folder, KIT_BYTES_FILE);
     if (headers.size !== undefined) await requireRoom(folder, headers.size + NONCE_BYTES + TAG_BYTES);
     const key = newDek();
     const archive = measured(body, (bytes) => onReceived?.(bytes, headers.size));
     const { sha256: digest } = await writeNew(folder, KIT_BYTES_FILE, sealed(archive.bytes, key));
-    const { hmac, author, named = null, repo = null } = headers;
-    const { signature = null, signer = null } = author;
-    const { size: size_bytes, sha256 } = archive.end();
-    const root = rootVersion === undefined ? {} : { root_version: rootVersion };
-    return { key, digest, archive: { hmac, signature, signer, named, repo, size_bytes, sha256, ...root } };
+    return { key, digest, sha256: archive.sha256() };
   });
   const request = {
     ...{ version, hosts: [...hosts], lasts_s: lastsS, digest, key: key.toString("base64") },
@@ -139,7 +134,8 @@ async function packArchive(
   };
   const made = await new KitsClient(hub).makeOfArchive(target, request);
   if (detail.id !== undefined) onMade(made, detail.id);
-  return { version, rootVersion, made, ...packed };
+  if (saysIn(made).archive?.sha256 !== sha256) throw otherBytes(version);
+  return { version, rootVersion, made };
 }
 
 /** Measures bytes as they pass. */
@@ -154,7 +150,7 @@ function measured(source: AsyncIterable<Buffer>, onBytes: (bytes: number) => voi
         yield chunk;
       }
     })(),
-    end: () => ({ size, sha256: hash.digest("hex") }),
+    sha256: () => hash.digest("hex"),
   };
 }
 
@@ -170,21 +166,23 @@ async function rootsOf(target: Target, hub: HubConnection, newest: number | unde
   return roots;
 }
 
-/** Reads what the hub has of a version for policies; nothing from a hub without statements. */
-async function statementsOf(
+/** Reads what the hub says of a version, unknown fields included: the terms bind all of them. */
+const saysIn = ({ says }: MadeKit): HubSays => JSON.parse(says) as HubSays;
+
+const otherBytes = (version: string) =>
+  artifactError("artifact_changed", `The bytes of ${version} are not those of which the hub has the digest.`, {
+    hint: "Have the kit made again; if it stays so, ask the hub's operator.",
+  });
+
+/** Reads the provenance that the hub says a version has. @returns base64; null for none */
+async function provenanceOf(
   target: Target,
   version: string,
+  { facts }: HubSays,
   hub: HubConnection,
-): Promise<Pick<KitText, "facts" | "provenance">> {
-  const client = new StatementsClient(target, hub);
-  try {
-    const facts = await client.list(version);
-    const provenance = facts.statements.find(({ kind }) => kind === "provenance");
-    if (provenance === undefined) return { facts, provenance: null };
-    const chunks = await Array.fromAsync(client.read(version, provenance), (chunk) => Buffer.from(chunk));
-    return { facts, provenance: Buffer.concat(chunks).toString("base64") };
-  } catch (error) {
-    if (!(error instanceof SealiftError) || error.status !== 404) throw error;
-    return { facts: null, provenance: null };
-  }
+): Promise<string | null> {
+  const provenance = facts?.statements.find(({ kind }) => kind === "provenance");
+  if (provenance === undefined) return null;
+  const read = new StatementsClient(target, hub).read(version, provenance);
+  return Buffer.concat(await Array.fromAsync(read, (chunk) => Buffer.from(chunk))).toString("base64");
 }

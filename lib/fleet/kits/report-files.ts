@@ -36,10 +36,18 @@ export async function reportFiles(folder: string): Promise<{ reports: ReportFile
       const text = (await readRegular(join(folder, name), 2 * MAX_KIT_REPORT_BYTES)).trim();
       reports.push({ name, text, saidMs: saidIn(parseKitReport(text).signed.report) });
     } catch (error) {
-      const { code, message } = asSealiftError(error);
-      faults.push({ name, code, message });
+      faults.push({ name, ...faultIn(error) });
     }
   return { reports: reports.toSorted((a, b) => a.saidMs - b.saidMs), faults };
+}
+
+/** Returns why a file is no report, whether it cannot be read or a stick that was pulled out has a part of it. */
+function faultIn(error: unknown): Pick<FaultyFile, "code" | "message"> {
+  const { message, cause } = asSealiftError(error);
+  const said = message.replace(/^The (kit|report) cannot be read: /, "").replace(/\.$/, "");
+  const why = cause instanceof SyntaxError ? "it is not the JSON that its host wrote" : said;
+  const advice = "`sealift kit collect` on its host writes it again.";
+  return { code: "kit_report_invalid", message: `The report is damaged: ${why}. ${advice}` };
 }
 
 /** Returns when a host says that its run was over, in milliseconds since 1970; 0 where it does not say. */

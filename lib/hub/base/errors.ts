@@ -37,6 +37,10 @@ export const keyRejected = (what = "API key") =>
 export const hostRemoved = (host: string) =>
   new HubError(401, "host_removed", `The host ${host} was removed: its key has been revoked.`);
 
+/** Returns the error of a name that another host of the project has. */
+export const hostTaken = (host: string) =>
+  new HubError(409, "host_taken", `Another host of the project is called ${host}.`);
+
 export const forbidden = (message: string) => new HubError(403, "forbidden", message);
 export const notFound = (message: string) => new HubError(404, "not_found", message);
 export const badRequest = (message: string) => new HubError(400, "bad_request", message);

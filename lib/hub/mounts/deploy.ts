@@ -20,14 +20,13 @@ import { hostDetail, noSuchHost, sendFleetView } from "../fleets/fleet-view.ts";
 import { answerHost } from "../gate/host-answer.ts";
 import { answerEtag, answerFields } from "../gate/latest.ts";
 import type { Keyring } from "../keys/keyring.ts";
-import { findArtifact } from "../records/artifacts.ts";
+import { findArtifact, locatedFacts } from "../records/artifacts.ts";
 import { claimedLabels } from "../records/host-headers.ts";
 import { forgetHost } from "../records/host-rows.ts";
 import { hostOfReport, storeProjectReport } from "../records/received-reports.ts";
 import type { ReportQueue } from "../records/report-queue.ts";
 import { SESSION_SECONDS } from "../records/sessions.ts";
 import { followedRootIn, hostOf, type Sightings } from "../records/sightings.ts";
-import { marksOf } from "../records/versions.ts";
 
 /** Parts of the hub that deployments from projects need. */
 export interface DeployParts extends ProjectAccessParts {
@@ -81,23 +80,13 @@ export function deploy(options: MountOptions<DeployParts>): readonly Served[] {
       const found = await findArtifact(statements, projectId, version, principal);
       if (found === undefined) throw notFound("The project has no such version.");
       const { artifact, deltas } = found;
-      const { is_yanked, yanked_reason, ...said } = marksOf(artifact);
       const isMirrored = HEADERS.mirrored.toLowerCase() in request.headers;
       const urlOf = async (id: string): Promise<string> =>
         (isMirrored ? undefined : await hub.blobs.directUrl?.(id, hub.downloadUrls.lifetimeMs)) ??
         hub.publicUrl() + hub.downloadUrls.create(id, principal.keyId, hub.clock());
       return {
         download_url: await urlOf(artifact.id),
-        signature: artifact.signature,
-        signer_public_key: artifact.signer_public_key,
-        ...(rootVersion !== null && { root_version: rootVersion }),
-        artifact_sha256: artifact.sha256,
-        content_sha256: artifact.content_sha256!,
-        size_bytes: artifact.size_bytes,
-        ...(is_yanked && { is_yanked, yanked_reason }),
-        ...said,
-        published_by: artifact.publisher,
-        approved_by: artifact.approver,
+        ...locatedFacts(artifact, rootVersion),
         ...(deltas.length > 0 && {
           deltas: await Promise.all(
             deltas.map(async (delta) => ({

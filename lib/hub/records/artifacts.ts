@@ -4,6 +4,7 @@ import type { PreparedStatements, Queries } from "./port.ts";
 import { selectWhere } from "./rows.ts";
 import type { SealedSecret } from "./secrets.ts";
 import { type BlobsTable, type Marks, type SealedDek, UNMARKED, type VersionsTable } from "./version-tables.ts";
+import { marksOf } from "./versions.ts";
 
 /** Artifact, or delta that leads to its version, with the facts that hosts get. */
 export type SealedBlob = BlobsTable & { signature: string; signer_public_key: string } & Pick<
@@ -42,6 +43,23 @@ export async function findArtifact(
   const [artifact, ...deltas] = (await statements.all(LOCATION, [projectId, version])) as unknown as SealedBlob[];
   if (artifact?.state === "staged" && !seesStaged(viewer, artifact.published_by)) return undefined;
   return artifact && { artifact, deltas };
+}
+
+/** Returns the facts of a project's version on the wire, without the places of its bytes. */
+export function locatedFacts(artifact: SealedBlob, rootVersion: number | null) {
+  const { is_yanked, yanked_reason, ...said } = marksOf(artifact);
+  return {
+    signature: artifact.signature,
+    signer_public_key: artifact.signer_public_key,
+    ...(rootVersion !== null && { root_version: rootVersion }),
+    artifact_sha256: artifact.sha256,
+    content_sha256: artifact.content_sha256!,
+    size_bytes: Number(artifact.size_bytes),
+    ...(is_yanked && { is_yanked, yanked_reason }),
+    ...said,
+    published_by: artifact.publisher,
+    approved_by: artifact.approver,
+  };
 }
 
 /** Facts on which `authorize` decides: the artifact or delta with this signature, and the credential with its key. */

@@ -16,7 +16,10 @@ export const reports = table(
     host_id: name,
     version: text,
     status: z.enum(["success", "failed", "rolled_back"]),
-    /** Surface B only; a second report with the same id changes nothing. */
+    /**
+     * Identity of the deployment in its view (received-reports.ts): a second report of it changes nothing. Null on
+     * surface A. Rows of 0.2.0 have the id that the host chose.
+     */
     deployment_id: text.nullable(),
     /** Report as JSON, as the routes return it. */
     record: json,

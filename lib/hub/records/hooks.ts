@@ -1,3 +1,5 @@
+import type { HostPublicKeys } from "../../artifact/sealed/host-key.ts";
+import type { StatementRecord, StatementsAnswer } from "../../contract/statements/statements.ts";
 import type { ManagedVersion, ProjectContents } from "../../contract/surfaces/keys.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { FleetKey } from "./fleet.ts";
@@ -8,6 +10,7 @@ import type { Project } from "./projects.ts";
 import type { HostSignature, StoredReport } from "./reports.ts";
 import type { AnyTable } from "./table.ts";
 import type { OwnerChange } from "./transfer.ts";
+import type { Version } from "./versions.ts";
 
 /** Bytes and versions that an upload adds to a project, plugin or service. */
 export interface Upload {
@@ -60,10 +63,15 @@ export interface RecordHooks {
   onHosts?(transaction: Transacted, view: FleetKey, hostIds: readonly string[]): Promise<void>;
   /** Called with reports as they are stored. @param reports all of one view */
   onReports?(transaction: Transacted, reports: readonly StoredReport[]): Promise<void>;
-  /** Returns the Ed25519 key by which a host of a project signs, hexadecimal; undefined where it is not known. */
-  hostKeyOf?(db: Queries, projectId: string, hostId: string): Promise<string | undefined>;
-  /** Tells whether the feature keeps something for a host of a project that its removal must end. */
-  knowsHost?(db: Queries, projectId: string, hostId: string): Promise<boolean>;
+  /** Returns the public keys of a host of a project; undefined where they are not known. */
+  hostKeysOf?(db: Queries, projectId: string, hostId: string): Promise<HostPublicKeys | undefined>;
+  /**
+   * Returns the names of hosts for which the feature keeps something that a removal must end, as far as they are one of
+   * the names in any case of A to Z.
+   */
+  hostsCalled?(db: Queries, projectId: string, names: readonly string[]): Promise<string[]>;
+  /** Lists the statements of a version, in the order of their kinds. @param versionId of the version */
+  statementsOf?(db: Queries, versionId: string): Promise<StatementRecord[]>;
   /** Adds the feature's facts about versions, by version id, to a list for managers. */
   listedOf?(db: Queries, versions: readonly string[]): Promise<ReadonlyMap<string, Partial<ManagedVersion>>>;
   /** Counts what the feature keeps for a project, plugin or service. */
@@ -96,14 +104,26 @@ export async function admitBytes(transaction: Transacted, upload: Upload): Promi
 
 /** Tells whether a host of a project signs by a key, as some feature knows. */
 export async function isKeyOfHost(db: Queries, hostId: string, { key, projectId }: HostSignature): Promise<boolean> {
-  for (const hooks of hooksOf(db)) if ((await hooks.hostKeyOf?.(db, projectId, hostId)) === key) return true;
-  return false;
+  return (await keysOfHost(db, projectId, hostId)).some(({ ed25519 }) => ed25519 === key);
 }
 
-/** Tells whether some feature keeps something for a host of a project, even if it has never joined. */
-export async function isKnownHost(db: Queries, projectId: string, hostId: string): Promise<boolean> {
-  for (const hooks of hooksOf(db)) if ((await hooks.knowsHost?.(db, projectId, hostId)) === true) return true;
-  return false;
+/** Returns the public keys of a host of a project, as each feature that keeps some knows them. */
+export async function keysOfHost(db: Queries, projectId: string, hostId: string): Promise<HostPublicKeys[]> {
+  const known: HostPublicKeys[] = [];
+  for (const hooks of hooksOf(db)) {
+    const keys = await hooks.hostKeysOf?.(db, projectId, hostId);
+    if (keys !== undefined) known.push(keys);
+  }
+  return known;
+}
+
+/** Returns the facts of a version that policies of hosts rest on, and its statements. */
+export async function statementsAbout(db: Queries, found: Version): Promise<StatementsAnswer> {
+  const { id, version, created_at, approved_at, sha256, content_sha256, signer_public_key } = found;
+  const statements: StatementRecord[] = [];
+  for (const hooks of hooksOf(db)) statements.push(...((await hooks.statementsOf?.(db, id)) ?? []));
+  const facts = { version, created_at, approved_at, signer_public_key };
+  return { ...facts, artifact_sha256: sha256, content_sha256, statements };
 }
 
 /** Runs the hooks of all features for an entry of the audit log. @param now milliseconds since 1970 */

@@ -32,6 +32,13 @@ export interface ReportContext {
   byKit?: { kit: string; digest: string; madeAt: string; signedBy: HostSignature } | undefined;
 }
 
+/**
+ * Returns the identity of a deployment in its view. Hosts choose the ids of their deployments, and two may choose the
+ * same one: the identity names the host, too. A host without network is known by its key, which no rename changes.
+ */
+export const deploymentIdentity = (deploymentId: string, host: string, { byKit }: Pick<ReportContext, "byKit">) =>
+  JSON.stringify(byKit === undefined ? { host, id: deploymentId } : { key: byKit.signedBy.key, id: deploymentId });
+
 /** Stores reports in the database. */
 interface Reports {
   store(report: IncomingReport): Promise<void>;
@@ -107,7 +114,7 @@ export async function storeTargetReport(
     holder: deployerId,
     target: subjectOf(report),
     // Reports of this surface have no id of their own; one that comes by a kit may come twice.
-    deploymentId: context.byKit?.digest ?? null,
+    deployment: context.byKit?.digest ?? null,
     record: JSON.stringify({ ...record, log: report.log }),
     ...ofHost(record, report, context),
   });
@@ -135,7 +142,7 @@ export async function storeProjectReport(
     id,
     holder: "",
     target: report.project_id,
-    deploymentId,
+    deployment: deploymentIdentity(deploymentId, hostRecord.host_id, context),
     // Views of fleets leave out what only the log has.
     record: JSON.stringify({
       ...{ id, project_id: report.project_id, ...hostRecord, plugins: report.plugins, log: report.log },

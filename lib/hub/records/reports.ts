@@ -28,7 +28,8 @@ export interface IncomingReport {
   hostId: string;
   version: string;
   status: "success" | "failed" | "rolled_back";
-  deploymentId: string | null;
+  /** Identity of its deployment in the view, which another report of it has as well; null for none. */
+  deployment: string | null;
   /** Report as kept in the log, JSON. */
   record: string;
   /** Record that the fleet view shows. */
@@ -139,14 +140,14 @@ const byDeployment = (
   { deployment_id: b }: Insertable<ReportsTable>,
 ) => (a === b ? 0 : (a ?? "") < (b ?? "") ? -1 : 1);
 
-const logged = ({ hostId, deploymentId, createdAt, ...report }: IncomingReport): Insertable<ReportsTable> => ({
+const logged = ({ hostId, deployment, createdAt, ...report }: IncomingReport): Insertable<ReportsTable> => ({
   id: report.id,
   holder: report.holder,
   target: report.target,
   host_id: hostId,
   version: report.version,
   status: report.status,
-  deployment_id: deploymentId,
+  deployment_id: deployment,
   record: report.record,
   created_at: createdAt,
 });

@@ -75,20 +75,20 @@ async function enterHosts(db: Queries, view: FleetKey, hosts: readonly SeenHost[
   if (absent.length === 0) return;
   await inTransaction(db, async (transaction) => {
     const last = await advanceView(transaction, view, absent.length);
-    // Under the lock of the view's row: a report may have come before it, or the host's removal.
-    const live = await liveKeys(transaction, absent);
-    const entering = (await missing(transaction, absent)).filter(({ claim }) => live.has(claim!.keyId));
+    // Under the lock of the view's row: a report may have come before it, or the host's removal or rename.
+    const speaking = await hostsOfKeys(transaction, absent);
+    const entering = (await missing(transaction, absent)).filter(({ id, claim }) => speaking.get(claim!.keyId) === id);
     if (entering.length === 0) return;
     const rows = entering.map((host, index) => newHost(host, last - absent.length + index + 1, seenAt));
     await storeHosts(transaction, view, rows, new Map());
   });
 }
 
-/** Returns the ids of the keys of hosts that are not revoked. */
-async function liveKeys(db: Queries, hosts: readonly SeenHost[]): Promise<Set<string>> {
+/** Returns the hosts that keys speak for now, by the ids of keys that are not revoked: a rename gives another host. */
+async function hostsOfKeys(db: Queries, hosts: readonly SeenHost[]): Promise<Map<string, string | null>> {
   const ids = hosts.map(({ claim }) => claim!.keyId);
-  const rows = await selectWhere(db, "api_keys", { revoked_at: null }).where("id", "in", ids).select("id").execute();
-  return new Set(rows.map(({ id }) => id));
+  const keys = selectWhere(db, "api_keys", { revoked_at: null }).where("id", "in", ids);
+  return new Map((await keys.select(["id", "host"]).execute()).map(({ id, host }) => [id, host]));
 }
 
 /** Makes the record of a host from its poll. Times of a report are empty: there was none. */

@@ -2,15 +2,20 @@
 import { copyFile, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
+import { openKitTerms, readKitText, sealKitTerms } from "../../../lib/artifact/sealed/kit.ts";
 import { offlineSite, sealift } from "../../support/host/offline-site.ts";
 
 t.test("the report of a first kit that failed travels with the next stick", async (t) => {
-  const { hub, folder, target, root, make, deploy, kitText, writeKit } = await offlineSite(t);
+  const { hub, folder, target, root, key, make, deploy, kitText, writeKit } = await offlineSite(t);
   await target.publish("1.0.0");
   const kit = await make("kit");
   const text = await kitText(kit);
   const signature = Buffer.alloc(64, 3).toString("base64");
-  await writeKit(kit, { ...text, project: { ...(text["project"] as object), signature } });
+  const lies = { ...text, project: { ...(text["project"] as object), signature } };
+  const { said } = readKitText(JSON.stringify(lies));
+  const { t: _t, v: _v, ...terms } = openKitTerms((text["hosts"] as Record<string, string>)[key.fingerprint]!, key);
+  const hosts = { [key.fingerprint]: sealKitTerms({ ...terms, said }, key.x25519) };
+  await writeKit(kit, { ...lies, hosts });
   await writeFile(join(kit, "reports"), "whatever keeps the stick from taking it");
   t.match((await deploy(kit)).result, { error: { code: "kit_changed", message: /\(signature_invalid\)\.$/ } });
   const collect = (to: string) =>
@@ -21,6 +26,26 @@ t.test("the report of a first kit that failed travels with the next stick", asyn
   t.match((await collect("stick")).result, { written: 0, known: 1 });
   const to = ["--hub-url", hub.url, "--api-key-file", target.options["api_key_file"]!];
   t.match((await sealift(folder, ["kit", "submit", "stick", ...to])).result, { taken: 1, refused: 0 });
+});
+
+t.test("a folder with a report's name keeps no other report back", async (t) => {
+  const { folder, target, root, make, deploy } = await offlineSite(t);
+  for (const version of ["1.0.0", "1.1.0"]) {
+    await target.publish(version);
+    t.match((await deploy(await make(version))).result, { outcome: "deployed" });
+  }
+  const kept = join(root, `.sealift/kits/project-${target.slug}`);
+  const [first] = (await readdir(kept)).filter((name) => name.endsWith(".json"));
+  await mkdir(join(kept, `${"0".repeat(16)}.json`));
+  await mkdir(join(folder, "stick/reports", first!, "something"), { recursive: true });
+  const collect = () =>
+    sealift(folder, ["kit", "collect", "stick", "--host-key-file", "host.key", "--project-root", root]);
+  t.match((await collect()).result, {
+    error: { code: "kit_unwritable", message: new RegExp(`${first!} is a folder`) },
+  });
+  t.equal((await readdir(join(folder, "stick/reports"))).length, 2, "the other report is there");
+  await rm(join(folder, "stick/reports", first!), { recursive: true });
+  t.match((await collect()).result, { written: 1, known: 1 });
 });
 
 t.test("a folder that is not there is an error, though no report waits", async (t) => {

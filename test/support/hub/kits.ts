@@ -67,12 +67,12 @@ export async function submitted(
 
 /** Fills kits: one that has ended, with the report of a host and a host that is removed. */
 export const kitFill: FeatureFill = {
-  byHand: { kit_hosts: { removed_at: "2026-01-01T00:00:00.000Z" } },
   async fill({ done, hub, project }) {
     const host = offlineHost(`offline${HOSTILE_HOST}`);
+    const gone = offlineHost(`gone${HOSTILE_HOST}`);
     const at = `/devkeys/projects/${project.id}/kits`;
     const json = {
-      ...{ version: "1.0.0", hosts: [host.named], deployment_credential: project.credential },
+      ...{ version: "1.0.0", hosts: [host.named, gone.named], deployment_credential: project.credential },
       lasts_s: 3600,
     };
     const made = (await done("POST", at, { json })) as unknown as MadeKit;
@@ -81,6 +81,7 @@ export const kitFill: FeatureFill = {
     const ofPlugin = { version: "1.1.0", hosts: [host.named], hosts_project_id: project.id, ...archive };
     await done("POST", "/app/marketplace/plugins/tide/kits", { json: ofPlugin });
     await done("DELETE", `${at}/${made.id}`);
+    await done("DELETE", `/devkeys/projects/${project.id}/joined-hosts/${encodeURIComponent(gone.name)}`);
   },
   async show({ hub, project }) {
     const hosts = [offlineHost("ship-1").named, offlineHost("ship-2").named];

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 RAW = (serialization.Encoding.Raw, serialization.PublicFormat.Raw)
 FIELDS = {"t", "v", "id", "hub", "target", "version", "digest", "made_at", "ends_at", "roots", "facts", "provenance", "hosts"}
-TERMS = {"t", "v", "kit", "to", "hub", "target", "version", "digest", "made_at", "ends_at", "key"}
+TERMS = {"t", "v", "kit", "to", "hub", "target", "version", "digest", "made_at", "ends_at", "said", "key"}
 
 
 def refuse(why):
@@ -45,6 +45,10 @@ def whole(text):
 
 def parse(text):
     return json.loads(text, object_pairs_hook=once, parse_float=whole, parse_constant=whole)
+
+
+def canonical(value):
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def unbase64(text):
@@ -101,6 +105,9 @@ def main(folder, seed, signer):
     same = ("hub", "target", "version", "digest", "made_at", "ends_at")
     if terms["to"] != fingerprint or terms["kit"] != kit["id"] or any(terms[name] != kit[name] for name in same):
         refuse("the terms say otherwise")
+    said = {name: kit[name] for name in ("project", "archive", "facts") if name in kit}
+    if hashlib.sha256(canonical(said)).hexdigest() != terms["said"]:
+        refuse("the hub has said something else")
     bytes_ = regular(folder, "artifact.bin")
     if hashlib.sha256(bytes_).hexdigest() != kit["digest"]:
         refuse("another artifact.bin")
@@ -121,7 +128,7 @@ def main(folder, seed, signer):
     for name in sorted(os.listdir(where)) if os.path.isdir(where) else []:
         envelope = parse(regular(where, name).decode())
         signed = envelope["signed"]
-        message = json.dumps(signed, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+        message = canonical(signed)
         mine = [each["sig"] for each in envelope["signatures"] if each["key"] == ed25519.hex()]
         Ed25519PublicKey.from_public_bytes(ed25519).verify(bytes.fromhex(mine[0]), message)
         if hashlib.sha256(message).hexdigest()[:16] + ".json" != name or signed["t"] != "sealift-report":

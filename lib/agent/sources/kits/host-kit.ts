@@ -1,7 +1,8 @@
+import { hash } from "node:crypto";
 import { changedKit, type KitFolder, openKitFolder } from "../../../artifact/kits/kit-folder.ts";
 import { NONCE_BYTES, TAG_BYTES } from "../../../artifact/limits.ts";
 import type { HostKey } from "../../../artifact/sealed/host-key.ts";
-import { openKitTerms } from "../../../artifact/sealed/kit.ts";
+import { openKitTerms, type ReadKit } from "../../../artifact/sealed/kit.ts";
 import { parseRoot } from "../../../artifact/trust/root.ts";
 import type { RootOrigin } from "../../../client/trust-roots.ts";
 import { artifactError, asSealiftError, type SealiftError } from "../../../contract/errors.ts";
@@ -27,7 +28,7 @@ export interface KitChoice {
 /** Kit for this host, whose terms agree with all of it. Its bytes are not verified yet. */
 export interface HostKit {
   kit: KitFolder;
-  text: KitText;
+  text: ReadKit;
   terms: KitTerms;
   /** Key of `artifact.bin`. */
   key: Buffer;
@@ -60,13 +61,7 @@ export async function openHostKit(
   if (text.target !== targetText(target)) throw foreign(`it is of ${text.target}, and not of ${targetText(target)}`);
   if (hubUrl !== undefined && baseUrl(text.hub) !== baseUrl(hubUrl))
     throw foreign(`it was made at ${text.hub}, and --hub-url is ${hubUrl}`);
-  const terms = termsOf(text, key);
-  for (const name of SHARED)
-    if (terms[name] !== text[name]) throw changedKit(`kit.json has another ${name} than its terms`);
-  if (terms.kit !== text.id) throw changedKit("kit.json has another id than its terms");
-  if (terms.to !== key.fingerprint) throw changedKit("the terms are those of another host");
-  const size = text.project?.size_bytes ?? text.archive!.size_bytes + NONCE_BYTES + TAG_BYTES;
-  if (kit.size !== size) throw changedKit(`artifact.bin has ${kit.size} bytes, and not ${size}`);
+  const terms = hostTerms(kit, key);
   const accepted = await readAcceptedKit(layout, targetName(target));
   const madeAt = Date.parse(terms.made_at);
   if (accepted !== undefined && madeAt < Date.parse(accepted.made_at))
@@ -79,6 +74,35 @@ export async function openHostKit(
   const notBefore = Math.max(madeAt, Date.parse(accepted?.made_at ?? terms.made_at));
   warnOrRefuse(terms, Math.max(Date.now(), notBefore), allowsEnded, emit);
   return { kit, text, terms, key: Buffer.from(terms.key, "base64"), notBefore, roots: rootsOf(text) };
+}
+
+/**
+ * Returns the terms of a kit for a host, which agree with all of the kit but its bytes.
+ *
+ * @throws ArtifactError `kit_foreign` for a kit of other hosts, `kit_changed`, `kit_unreadable`
+ */
+export function hostTerms({ text, size: found }: KitFolder, key: HostKey): KitTerms {
+  const terms = termsOf(text, key);
+  for (const name of SHARED)
+    if (terms[name] !== text[name]) throw changedKit(`kit.json has another ${name} than its terms`);
+  if (terms.kit !== text.id) throw changedKit("kit.json has another id than its terms");
+  if (terms.to !== key.fingerprint) throw changedKit("the terms are those of another host");
+  requireSaid(text, terms);
+  const size = text.project?.size_bytes ?? text.archive!.size_bytes + NONCE_BYTES + TAG_BYTES;
+  if (found !== size) throw changedKit(`artifact.bin has ${found} bytes, and not ${size}`);
+  return terms;
+}
+
+/**
+ * Requires that the hub has said of the version what kit.json says: whoever carries the stick may write there, and
+ * policies rest on it.
+ */
+function requireSaid({ said, facts, provenance }: ReadKit, terms: KitTerms): void {
+  if (terms.said !== undefined && terms.said !== said)
+    throw changedKit("kit.json says something else of the version than the hub has said");
+  const record = facts?.statements.find(({ kind }) => kind === "provenance");
+  const found = provenance === null ? undefined : hash("sha256", Buffer.from(provenance, "base64"), "hex");
+  if (record?.sha256 !== found) throw changedKit("its provenance is not the one of which the hub has the digest");
 }
 
 function warnOrRefuse({ ends_at: end }: KitTerms, now: number, allowsEnded: boolean, emit: Emit): void {

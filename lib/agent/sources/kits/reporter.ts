@@ -55,11 +55,16 @@ function fitting(wire: object): string {
   return JSON.stringify("plugins" in rest ? { ...rest, plugins: [] } : rest);
 }
 
+const isFolder = (path: string) =>
+  deploymentError("kit_unwritable", `${path} is a folder, so the report of this name was not copied.`, {
+    hint: "All other reports were. Remove the folder from the stick, and collect again.",
+  });
+
 /**
  * Writes a signed report to a kit, unless it is there.
  *
  * @returns whether it was written
- * @throws Error where the stick cannot be written
+ * @throws DeploymentError `kit_unwritable` for a folder of its name; Error where the stick cannot be written
  */
 export async function carryReport(folder: string, name: string, text: string): Promise<boolean> {
   const path = join(folder, (await entryCalled(folder, KIT_REPORTS_FOLDER)) ?? KIT_REPORTS_FOLDER);
@@ -75,7 +80,9 @@ export async function carryReport(folder: string, name: string, text: string): P
     // A stick that was pulled out may have a part of it.
     const kept = await readRegular(reports.path(known), 2 * MAX_KIT_REPORT_BYTES).catch(() => undefined);
     if (kept?.trim() === text) return false;
-    await rm(reports.path(known));
+    await rm(reports.path(known)).catch((error: NodeJS.ErrnoException) => {
+      throw error.code === "ERR_FS_EISDIR" ? isFolder(join(path, known)) : error;
+    });
   }
   const file = await open(reports.path(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o644);
   try {

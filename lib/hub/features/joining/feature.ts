@@ -1,8 +1,9 @@
+import { hostTaken } from "../../base/errors.ts";
+import { namesakeOf } from "../../records/host-names.ts";
 import type { HubFeature } from "../feature.ts";
 import { Clones } from "./clones.ts";
-import { forgetProject, namesakeOf, noteByHand } from "./host-records.ts";
+import { forgetProject, joinedCalled, noteByHand } from "./host-records.ts";
 import { removeOldInvites, revokeInvites } from "./invite-records.ts";
-import { taken } from "./join.ts";
 import { joiningRoutes } from "./routes.ts";
 import { hostInvites, joinedHosts } from "./tables.ts";
 
@@ -14,10 +15,11 @@ export const joining: HubFeature = {
     if (action !== "key.create") return;
     const { project_id, host: host_id } = facts;
     if (host_id === undefined || project_id?.startsWith("prj_") !== true) return;
-    const other = await namesakeOf(db, { project_id, host_id }, host_id);
-    if (other !== undefined) throw taken(other);
+    const other = await namesakeOf(db, project_id, [host_id]);
+    if (other !== undefined) throw hostTaken(other);
     await noteByHand(db, { project_id, host_id }, new Date(now).toISOString());
   },
+  hostsCalled: joinedCalled,
   // The invites were made by the former owner.
   async onTransfer(transaction, { id: project_id }, { now }) {
     await revokeInvites(transaction, { project_id }, now);

@@ -1,23 +1,17 @@
 import { sql } from "kysely";
 import type { JoinedHost, JoinedQuery } from "../../../contract/joining/records.ts";
 import { BY_HUB, insertAudit } from "../../records/audit.ts";
-import { isKnownHost } from "../../records/hooks.ts";
 import { labelsOf, type StoredRecord } from "../../records/host-columns.ts";
+import { isCalledAnyOf, isKnownHost, type NamedHost as Named, namesakeOf } from "../../records/host-names.ts";
 import { forgetHost, renameHost } from "../../records/host-rows.ts";
 import { lockKeys, revokeKeysOfHost } from "../../records/keys.ts";
 import type { Locked } from "../../records/locked.ts";
 import { inTransaction, type PageRange, type Queries, type Transacted, type TransactedIn } from "../../records/port.ts";
 import type { Project } from "../../records/projects.ts";
-import { deleteWhere, lowered, selectWhere, updateWhere } from "../../records/rows.ts";
+import { deleteWhere, selectWhere, updateWhere } from "../../records/rows.ts";
 import { isRevoked } from "./invite-records.ts";
 import { clonesOf, heardOf, type Machine } from "./machines.ts";
 import { type JoinedHostsTable, own } from "./tables.ts";
-
-/** Name of a host within a project. */
-interface Named {
-  project_id: string;
-  host_id: string;
-}
 
 /**
  * Lists the hosts of a project by name, with their facts from the fleet view.
@@ -140,8 +134,7 @@ export async function remove<In>(
   now: string,
 ): Promise<number | undefined> {
   const named = { project_id: project.id, host_id };
-  const host = await selectWhere(own(transaction), "joined_hosts", named).select("state").executeTakeFirst();
-  if (host === undefined && !(await isKnownHost(transaction, project.id, host_id))) return undefined;
+  if (!(await isKnownHost(transaction, named))) return undefined;
   const keys = await revokeKeysOfHost(transaction, project, host_id, now);
   await deleteWhere(own(transaction), "joined_hosts", named).execute();
   await forgetHost(transaction, { holder: "", target: project.id }, host_id);
@@ -159,30 +152,21 @@ export async function add(
   host: JoinedHostsTable,
   before?: string,
 ): Promise<string | undefined> {
-  const other = await namesakeOf(transaction, host, before);
+  const except = before === undefined ? [] : [before];
+  const other = await namesakeOf(transaction, host.project_id, [host.host_id], except);
   if (other !== undefined) return other;
   return (await insert(transaction, host)) ? undefined : host.host_id;
 }
 
-/**
- * Finds the host that has joined, waits or has reported under a name, or under one that differs by the case of A to Z
- * only: people would take the two for one.
- *
- * @param except host that does not count
- */
-export async function namesakeOf(
-  db: Queries,
-  { project_id, host_id }: Named,
-  except = "",
-): Promise<string | undefined> {
-  const isNamesake = sql<boolean>`lower(host_id) = ${lowered(host_id)} and host_id <> ${except}`;
-  const joined = selectWhere(own(db), "joined_hosts", { project_id }).select("host_id").where(isNamesake);
-  const reported = selectWhere(db, "hosts", { holder: "", target: project_id }).select("host_id").where(isNamesake);
-  return ((await joined.executeTakeFirst()) ?? (await reported.executeTakeFirst()))?.host_id;
+/** Returns the hosts of a project that have joined or wait under one of the names, in any case of A to Z. */
+export async function joinedCalled(db: Queries, project_id: string, names: readonly string[]): Promise<string[]> {
+  const joined = selectWhere(own(db), "joined_hosts", { project_id }).select("host_id").where(isCalledAnyOf(names));
+  return (await joined.execute()).map(({ host_id: name }) => name);
 }
 
 /**
- * Lets the keys of a host speak for another name, by which the fleet has it from then on.
+ * Gives a host another name, by which the fleet has it from then on, and for which its keys speak. It may be one that
+ * has never joined, and only kits know.
  *
  * @returns undefined for an unknown host; the name of the host that has the new name already
  */
@@ -193,9 +177,12 @@ export async function rename<In>(
 ): Promise<string | true | undefined> {
   const named = { project_id, host_id };
   await lockKeys(transaction, { project_id, host: host_id });
-  const host = await deleteWhere(own(transaction), "joined_hosts", named).returningAll().executeTakeFirst();
-  if (host === undefined) return undefined;
-  const other = await add(transaction, { ...host, host_id: to }, host_id);
+  if (!(await isKnownHost(transaction, named))) return undefined;
+  const joined = await deleteWhere(own(transaction), "joined_hosts", named).returningAll().executeTakeFirst();
+  const other =
+    joined === undefined
+      ? await namesakeOf(transaction, project_id, [to], [host_id])
+      : await add(transaction, { ...joined, host_id: to }, host_id);
   if (other !== undefined) return other;
   await updateWhere(transaction, "api_keys", { project_id, host: host_id }).set({ host: to }).execute();
   await renameHost(transaction, { holder: "", target: project_id }, host_id, to);

@@ -1,6 +1,6 @@
 import type { JoinRequest } from "../../../contract/joining/records.ts";
 import type { Scope } from "../../../contract/surfaces/keys.ts";
-import { conflict, hostRemoved, HubError } from "../../base/errors.ts";
+import { conflict, hostRemoved, hostTaken, HubError } from "../../base/errors.ts";
 import { hashOf } from "../../base/identity.ts";
 import { parsedEnds } from "../../records/ends.ts";
 import { credentialOf, issueKey } from "../../records/keys.ts";
@@ -76,14 +76,11 @@ export async function join<In>(
     state: invite.needs_approval === 1 ? "pending" : "joined",
   };
   const other = await add(transaction, host);
-  if (other !== undefined) throw taken(other);
+  if (other !== undefined) throw hostTaken(other);
   await countUse(transaction, invite);
   if (host.state === "joined") await giveKey(transaction, host_id, request, joining);
   return { host, isNew: true };
 }
-
-export const taken = (hostId: string) =>
-  new HubError(409, "host_taken", `Another host of the project is called ${hostId}.`);
 
 /** Issues the key of a host that was approved; returns the state of any other. */
 async function comeBack<In>(

@@ -7,7 +7,7 @@ import type { MountOptions } from "../../access/authentication.ts";
 import { endsToGive, grantableKey } from "../../access/key-rights.ts";
 import { controlledBy } from "../../access/project-access.ts";
 import { serve, type Served } from "../../access/serve.ts";
-import { checked, conflict, keyRejected, notFound, unprocessable } from "../../base/errors.ts";
+import { checked, conflict, hostTaken, keyRejected, notFound, unprocessable } from "../../base/errors.ts";
 import type { Principal } from "../../base/principal.ts";
 import { pageOf } from "../../http/documentation.ts";
 import { principalOfKey } from "../../records/keys.ts";
@@ -15,10 +15,10 @@ import { inTransaction, type Records } from "../../records/port.ts";
 import { lockIfThere } from "../../records/projects.ts";
 import { approveJoined, listJoined, remove, rename } from "./host-records.ts";
 import { findInvite, insertInvite, listInvites, lockInvite, revokeInvites } from "./invite-records.ts";
-import { join, scopesOfHost, taken } from "./join.ts";
+import { join, scopesOfHost } from "./join.ts";
 import { termsFor } from "./terms.ts";
 
-const noSuchHost = () => notFound("No host of this name has joined the project, or waits for approval.");
+const noSuchHost = () => notFound("No host of this name has joined the project, waits for approval, or has a kit.");
 
 /** Invites, hosts that join with them, and hosts that are removed (docs/contract/joining.md). */
 export function joiningRoutes({ hub, authentication }: MountOptions<Records>): readonly Served[] {
@@ -125,7 +125,7 @@ export function joiningRoutes({ hub, authentication }: MountOptions<Records>): r
       await audited(hub, request, authority, async (transaction, tell, { targets: [project] }) => {
         const isDone = await rename(transaction, project, { from: host_id, to });
         if (isDone === undefined) throw noSuchHost();
-        if (isDone !== true) throw taken(isDone);
+        if (isDone !== true) throw hostTaken(isDone);
         await tell({ action: "host.rename", subject: project_id, facts: { from: host_id, to } });
       });
     }),

@@ -1,14 +1,14 @@
 import { inTransaction } from "../../records/port.ts";
 import type { HubFeature } from "../feature.ts";
-import { hasHost, leaveHosts, removeHost, renameKitHost } from "./host-records.ts";
+import { forgetRemovedKeys, hostsCalled, leaveHosts, removeHost, renameKitHost } from "./host-records.ts";
 import { forgetKits, removeOldKits } from "./records.ts";
 import { kitRoutes } from "./routes.ts";
-import { kitHosts, kits } from "./tables.ts";
+import { kitHosts, kits, removedKeys } from "./tables.ts";
 
 /** Kits for hosts without network, and the reports that come back from them (docs/contract/kits.md). */
 export const kitsFeature: HubFeature = {
   name: "kits",
-  tables: [kits, kitHosts],
+  tables: [kits, kitHosts, removedKeys],
   async onAudit(db, { action, subject: projectId, facts }, now) {
     if (action === "host.rename")
       await inTransaction(db, (changes) => renameKitHost(changes, { projectId, hostId: facts.from }, facts.to));
@@ -18,7 +18,7 @@ export const kitsFeature: HubFeature = {
     }
   },
   // A host without network has mostly never joined, and may be stolen all the same.
-  knowsHost: hasHost,
+  hostsCalled: hostsCalled,
   // Hosts whose keys stay go on with their kits; what has come back already stays in the fleet.
   async onTransfer(transaction, { id, kind }, { keepKeys, now }) {
     if (kind !== "project") return;
@@ -28,6 +28,7 @@ export const kitsFeature: HubFeature = {
   async onDelete(transaction, { id }, now) {
     await forgetKits(transaction, id);
     await leaveHosts(transaction, id, now);
+    await forgetRemovedKeys(transaction, id);
   },
   start: ({ database, clock }) =>
     Promise.resolve({

@@ -1,8 +1,13 @@
+import { hostFingerprint } from "../../../artifact/sealed/host-key.ts";
+import type { KitHost } from "../../../contract/kits/records.ts";
+import { hostTaken, HubError } from "../../base/errors.ts";
 import type { FleetKey } from "../../records/fleet.ts";
+import { keysOfHost } from "../../records/hooks.ts";
 import type { StoredRecord } from "../../records/host-columns.ts";
+import { isCalledAnyOf, namesakeOf } from "../../records/host-names.ts";
 import { forgetHost, hostsBefore, renameHost } from "../../records/host-rows.ts";
 import type { Queries, Transacted } from "../../records/port.ts";
-import { updateWhere } from "../../records/rows.ts";
+import { deleteWhere, selectWhere, updateWhere } from "../../records/rows.ts";
 import { fleetOf } from "../../records/subjects.ts";
 import { isOf } from "./records.ts";
 import { type KitHostsTable, own } from "./tables.ts";
@@ -15,21 +20,70 @@ interface NamedHost {
   hostId: string;
 }
 
-/** Tells whether a kit is for a host of a project that was not removed. */
-export async function hasHost(db: Queries, projectId: string, hostId: string): Promise<boolean> {
+/** Returns the hosts of kits for a project, without removed ones, that have one of the names in any case of A to Z. */
+export async function hostsCalled(db: Queries, projectId: string, names: readonly string[]): Promise<string[]> {
   const found = own(db)
     .selectFrom("kit_hosts")
-    .select("kit_id")
-    .where("host_id", "=", hostId)
+    .select("host_id")
+    .distinct()
+    .where(isCalledAnyOf(names))
     .where("removed_at", "is", null)
     .where("kit_id", "in", (eb) => eb.selectFrom("kits").select("id").where(isOf(projectId)));
-  return (await found.limit(1).executeTakeFirst()) !== undefined;
+  return (await found.execute()).map(({ host_id: name }) => name);
 }
 
 /** Marks a host as removed in all kits for it, and takes it out of the fleets in which it stands by one. */
 export async function removeHost(transaction: Transacted, host: NamedHost, now: string): Promise<void> {
   for (const fleet of await fleetsByKit(transaction, host)) await forgetHost(transaction, fleet, host.hostId);
+  await keepRemovedKeys(transaction, host, now);
   await changeHosts(transaction, host, { removed_at: now });
+}
+
+/** Keeps the keys of a host that is being removed: those of the kits for it, and that of its card. */
+async function keepRemovedKeys(
+  transaction: Transacted,
+  { projectId: project_id, hostId: host_id }: NamedHost,
+  removed_at: string,
+): Promise<void> {
+  const ofKits = await selectWhere(own(transaction), "kit_hosts", { host_id })
+    .select("fingerprint")
+    .where("kit_id", "in", (eb) => eb.selectFrom("kits").select("id").where(isOf(project_id)))
+    .execute();
+  const known = (await keysOfHost(transaction, project_id, host_id)).map(hostFingerprint);
+  const fingerprints = new Set([...ofKits.map(({ fingerprint }) => fingerprint), ...known]);
+  const rows = [...fingerprints].map((fingerprint) => ({ project_id, fingerprint, host_id, removed_at }));
+  if (rows.length === 0) return;
+  await own(transaction)
+    .insertInto("removed_host_keys")
+    .values(rows)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/**
+ * Requires that hosts of a kit have no name of another host of their project, and no key that was removed from it.
+ *
+ * @throws HubError 409 `host_taken`, `host_key_removed`
+ */
+export async function requireOwnHosts(db: Queries, project_id: string, hosts: readonly KitHost[]): Promise<void> {
+  const names = hosts.map(({ host_id: host }) => host);
+  const other = await namesakeOf(db, project_id, names);
+  if (other !== undefined) throw hostTaken(other);
+  const removed = await selectWhere(own(db), "removed_host_keys", { project_id })
+    .selectAll()
+    .where("fingerprint", "in", hosts.map(hostFingerprint))
+    .limit(1)
+    .executeTakeFirst();
+  if (removed === undefined) return;
+  const { host_id: before, fingerprint, removed_at: at } = removed;
+  const { host_id: named } = hosts.find((host) => hostFingerprint(host) === fingerprint)!;
+  const why = `The key of ${named} is that of the host ${before}, which was removed from the project at ${at}.`;
+  throw new HubError(409, "host_key_removed", why);
+}
+
+/** Forgets the keys of removed hosts of a project that is being deleted. */
+export async function forgetRemovedKeys(transaction: Transacted, project_id: string): Promise<void> {
+  await deleteWhere(own(transaction), "removed_host_keys", { project_id }).execute();
 }
 
 /** Gives a host another name in all kits for it, and in the fleets in which it stands by one. */

@@ -1,10 +1,11 @@
 import type { FastifyRequest } from "fastify";
 import { isUsableReader } from "../../../artifact/sealed/age.ts";
 import { hostFingerprint } from "../../../artifact/sealed/host-key.ts";
-import { sealKitTerms } from "../../../artifact/sealed/kit.ts";
+import { hubSaysDigest, hubSaysText, sealKitTerms } from "../../../artifact/sealed/kit.ts";
 import type { KitHost, MadeKit } from "../../../contract/kits/records.ts";
 import * as routes from "../../../contract/kits/routes.ts";
-import type { KitTerms } from "../../../contract/kits/texts.ts";
+import type { HubSays, KitTerms } from "../../../contract/kits/texts.ts";
+import { SIGNATURE_PREFIX } from "../../../contract/surfaces/headers.ts";
 import { targetText } from "../../../contract/target.ts";
 import { audited } from "../../access/audit.ts";
 import type { MountOptions } from "../../access/authentication.ts";
@@ -17,10 +18,14 @@ import { recordId } from "../../base/identity.ts";
 import type { Principal } from "../../base/principal.ts";
 import { controls } from "../../base/rights.ts";
 import { pageOf } from "../../http/documentation.ts";
-import { findArtifact } from "../../records/artifacts.ts";
+import { findArtifact, locatedFacts } from "../../records/artifacts.ts";
+import { statementsAbout } from "../../records/hooks.ts";
 import { findProject, type Project } from "../../records/projects.ts";
 import { fleetOf, subjectOf } from "../../records/subjects.ts";
+import { findVersionById } from "../../records/versions.ts";
+import type { VisibleVersion } from "../../records/visible-targets.ts";
 import type { Core } from "../feature.ts";
+import { requireOwnHosts } from "./host-records.ts";
 import { actingFor, actsOn, endKit, findKit, type FoundKit, listKits, storeKit } from "./records.ts";
 import { takeReport } from "./take-report.ts";
 
@@ -39,13 +44,34 @@ interface Packed {
   /** SHA-256 of the sealed bytes, and their key, base64. */
   digest: string;
   key: string;
+  /** Facts of the version that its signatures do not cover. */
+  says: HubSays;
 }
+
+/** Returns what the headers of an archive say. */
+const describedArchive = (
+  slug: string,
+  { version, signature: hmac, author, repo, sizeBytes, sha256 }: VisibleVersion,
+  rootVersion: number | null,
+): NonNullable<HubSays["archive"]> => ({
+  hmac: hmac.replace(SIGNATURE_PREFIX, ""),
+  ...{ signature: author?.signature ?? null, signer: author?.key ?? null },
+  ...{ named: `${slug}@${version}`, repo, size_bytes: Number(sizeBytes), sha256 },
+  ...(rootVersion !== null && { root_version: rootVersion }),
+});
 
 /** Makes, lists and ends kits, and takes reports that come back from their hosts. */
 export function kitRoutes(options: MountOptions<Core>): readonly Served[] {
   const { hub } = options;
   const { kysely: db, statements } = hub.database;
   const controlled = controlledBy(hub);
+
+  /** Returns what the hub says of a version. @param id of the version */
+  async function saysOf(id: string, described: Pick<HubSays, "project" | "archive">): Promise<HubSays> {
+    const version = await findVersionById(db, id);
+    if (version === undefined) throw notFound("The version was deleted meanwhile.");
+    return { ...described, facts: await statementsAbout(db, version) };
+  }
 
   async function makeKit(
     request: FastifyRequest,
@@ -56,7 +82,10 @@ export function kitRoutes(options: MountOptions<Core>): readonly Served[] {
     for (const { host_id: host, x25519 } of hosts)
       if (!isUsableReader(Buffer.from(x25519, "hex")))
         throw unprocessable(`hosts: everybody could read what is sealed to the key of ${host}.`);
+    // As it is on the wire, without fields that are undefined.
+    const says = hubSaysText(JSON.parse(JSON.stringify(packed.says)) as HubSays);
     const { id: project_id, hostsProjectId, subject, target, holder, version, digest, key } = packed;
+    const hostsOf = hostsProjectId ?? (holder === "" ? project_id : undefined);
     const now = hub.clock();
     const times = { made_at: new Date(now).toISOString(), ends_at: new Date(now + lasts * 1000).toISOString() };
     const id = recordId("kit", now);
@@ -73,6 +102,7 @@ export function kitRoutes(options: MountOptions<Core>): readonly Served[] {
         ...times,
         ended_at: null,
       };
+      if (hostsOf !== undefined) await requireOwnHosts(transaction, hostsOf, hosts);
       await storeKit(transaction, { ...row, made_by: principal.keyId, owner: principal.owner }, hosts);
       await tell({
         action: "kit.make",
@@ -83,12 +113,13 @@ export function kitRoutes(options: MountOptions<Core>): readonly Served[] {
         },
       });
     });
-    const terms = { kit: id, hub: url, target, version, digest, ...times, key } satisfies Partial<KitTerms>;
+    const bound = { said: hubSaysDigest(says), key };
+    const terms = { kit: id, hub: url, target, version, digest, ...times, ...bound } satisfies Partial<KitTerms>;
     const sealed = hosts.map((host) => {
       const to = hostFingerprint(host);
       return [to, sealKitTerms({ ...terms, to }, host.x25519)] as const;
     });
-    return { id, hub: url, digest, ...times, hosts: Object.fromEntries(sealed) };
+    return { id, hub: url, digest, ...times, says, hosts: Object.fromEntries(sealed) };
   }
 
   /** Finds a kit by its target or the project of its hosts, for a key that acts on it. @throws HubError 404 */
@@ -112,13 +143,15 @@ export function kitRoutes(options: MountOptions<Core>): readonly Served[] {
       const { version, deployment_credential: deploymentCredential } = request.body;
       const found = await findArtifact(statements, project.id, version, principal);
       if (found === undefined) throw notFound("The project has no such version.");
-      const { signature, sha256 } = found.artifact;
+      const { id: versionId, signature, sha256 } = found.artifact;
+      const { artifact_sha256: _, ...described } = locatedFacts(found.artifact, project.root_version);
       const question = { projectId: project.id, deploymentCredential, artifactSignature: signature, principal };
       const dek = await authorizeDek(options, request, question);
       const target = targetText({ kind: "project", slug: project.id });
       const of = { id: project.id, subject: project.id, target, holder: "", hostsProjectId: null };
       const bytes = { version, digest: sha256, key: dek.toString("base64") };
-      return makeKit(request, principal, { ...of, ...bytes, isControlled: true }, request.body);
+      const says = await saysOf(versionId, { project: described });
+      return makeKit(request, principal, { ...of, ...bytes, says, isControlled: true }, request.body);
     }),
 
     ...(["plugin", "service"] as const).map((kind) => {
@@ -135,7 +168,17 @@ export function kitRoutes(options: MountOptions<Core>): readonly Served[] {
           const { version, digest, key, hosts_project_id: hostsProjectId = null } = request.body;
           if (hostsProjectId !== null) await projectOf(principal, hostsProjectId);
           const of = { id: target.id, subject: subjectOf(named), target: targetText(named), holder: fleet.holder };
-          const packed = { ...of, hostsProjectId, isControlled: controls(principal, target), version, digest, key };
+          const root = (await findProject(db, target.id))?.root_version ?? null;
+          const says = await saysOf(found.id, { archive: describedArchive(slug, found, root) });
+          const packed = {
+            ...of,
+            hostsProjectId,
+            isControlled: controls(principal, target),
+            version,
+            digest,
+            key,
+            says,
+          };
           return makeKit(request, principal, packed, request.body);
         },
       );

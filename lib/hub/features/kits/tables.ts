@@ -68,8 +68,21 @@ export const kitHosts = table(
 );
 export type KitHostsTable = RowOf<typeof kitHosts>;
 
+/** Keys of hosts that were removed from a project, for which no kit is made again. */
+export const removedKeys = table(
+  "removed_host_keys",
+  {
+    project_id: projectId,
+    fingerprint: sha256Hex,
+    /** Name of the host when it was removed. */
+    host_id: name,
+    removed_at: time,
+  },
+  { key: ["project_id", "fingerprint"], references: { project_id: projects }, since: "0020-removed-host-keys" },
+);
+
 /** The rows of each table, as kysely reads and writes them. */
-export type OwnTables = { kits: KitsTable; kit_hosts: KitHostsTable };
+export type OwnTables = { kits: KitsTable; kit_hosts: KitHostsTable; removed_host_keys: RowOf<typeof removedKeys> };
 
 /** The database with the tables of this feature. */
 export const own = (db: Queries) => db.withTables<OwnTables>();

@@ -10,7 +10,12 @@ import { safelyParsed } from "../../../support/documents/safe-parse.ts";
 import { HubError } from "../../base/errors.ts";
 import type { Principal } from "../../base/principal.ts";
 import type { Project } from "../../records/projects.ts";
-import { type ReportContext, storeProjectReport, storeTargetReport } from "../../records/received-reports.ts";
+import {
+  deploymentIdentity,
+  type ReportContext,
+  storeProjectReport,
+  storeTargetReport,
+} from "../../records/received-reports.ts";
 import { selectWhere } from "../../records/rows.ts";
 import { subjectOf, targetOfSubject } from "../../records/subjects.ts";
 import type { Core } from "../feature.ts";
@@ -91,16 +96,17 @@ async function storeOnce(
   }
   const named = { ...(value as object), host_id };
   const { kind, slug } = project;
-  const isKnown = async (deploymentId: string, target: string): Promise<boolean> => {
+  const isKnown = async (deployment: string, target: string): Promise<boolean> => {
     const { holder } = kit;
-    const same = selectWhere(hub.database.kysely, "reports", { holder, target, deployment_id: deploymentId });
+    const same = selectWhere(hub.database.kysely, "reports", { holder, target, deployment_id: deployment });
     return (await same.select("id").executeTakeFirst()) !== undefined;
   };
   if (kind === "project") {
     const parsed = safelyParsed(projectReport, named);
     if (!parsed.success || parsed.data.project_id !== project.id || parsed.data.deployment_id === "")
       return invalid("it is not a report of this project");
-    if (await isKnown(parsed.data.deployment_id, project.id)) return known(host_id);
+    const deployment = deploymentIdentity(parsed.data.deployment_id, host_id, context);
+    if (await isKnown(deployment, project.id)) return known(host_id);
     await storeProjectReport(hub.reports, parsed.data, context);
   } else {
     const parsed = safelyParsed(deploymentReport, named);

@@ -8,9 +8,9 @@ import { hostSettings, hostTerms } from "./tables.ts";
 export const settings: HubFeature = {
   name: "settings",
   tables: [hostSettings, hostTerms],
-  async hostKeyOf(db, project_id, host_id) {
+  async hostKeysOf(db, project_id, host_id) {
     const { card = null } = (await findHostSettings(db, { project_id, host_id })) ?? {};
-    return card === null ? undefined : keysOfCard(card).ed25519;
+    return card === null ? undefined : keysOfCard(card);
   },
   async onAudit(db, { action, subject: project_id, facts }) {
     if (action === "host.rename") await renameHostSettings(db, { project_id, host_id: facts.from }, facts.to);

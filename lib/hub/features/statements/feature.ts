@@ -1,5 +1,5 @@
 import type { HubFeature } from "../feature.ts";
-import { statementKinds } from "./records.ts";
+import { listStatements, statementKinds, statementRecord } from "./records.ts";
 import { statementRoutes } from "./routes.ts";
 import { statements as table } from "./tables.ts";
 
@@ -7,6 +7,7 @@ import { statements as table } from "./tables.ts";
 export const statements: HubFeature = {
   name: "statements",
   tables: [table],
+  statementsOf: async (db, versionId) => (await listStatements(db, versionId)).map(statementRecord),
   async listedOf(db, versions) {
     const kinds = await statementKinds(db, versions);
     return new Map(versions.map((id) => [id, { statements: kinds.get(id) ?? [] }]));

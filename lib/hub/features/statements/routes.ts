@@ -13,11 +13,12 @@ import type { Principal } from "../../base/principal.ts";
 import { controls, seesStaged } from "../../base/rights.ts";
 import { blobBytes, sendBytes } from "../../http/ranges.ts";
 import { requireCompletable } from "../../publications/approval.ts";
+import { statementsAbout } from "../../records/hooks.ts";
 import { subjectOf } from "../../records/subjects.ts";
 import { findVersion, findVersionById, type Version } from "../../records/versions.ts";
 import type { Core } from "../feature.ts";
 import { receiveStatement } from "./receive.ts";
-import { findStatement, listStatements, statementRecord } from "./records.ts";
+import { findStatement, statementRecord } from "./records.ts";
 
 const actorOn = (target: SeenTarget): Principal | undefined =>
   controls(target.principal, target) ? target.principal : undefined;
@@ -63,13 +64,8 @@ export function statementRoutes(options: MountOptions<Core>): readonly Served[] 
     return reply.code(created ? 201 : 200).send(statementRecord(record));
   }
 
-  async function list(projectId: string, label: string, actor: Principal | undefined) {
-    const found = await versionOf(projectId, label, actor);
-    const { version, created_at, approved_at, sha256, content_sha256, signer_public_key } = found;
-    const statements = (await listStatements(db, found.id)).map(statementRecord);
-    const facts = { version, created_at, approved_at, signer_public_key };
-    return { ...facts, artifact_sha256: sha256, content_sha256, statements };
-  }
+  const list = async (projectId: string, label: string, actor: Principal | undefined) =>
+    statementsAbout(db, await versionOf(projectId, label, actor));
 
   async function send(
     request: FastifyRequest,

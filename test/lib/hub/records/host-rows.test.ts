@@ -135,7 +135,7 @@ async function play(t: Test, database: Database, seed: number): Promise<void> {
         const hostRecord = record(createdAt);
         return {
           ...{ ...VIEW, id: `dpl_${randomUUID()}`, hostId: of(HOSTS), version: hostRecord.version },
-          ...{ status: hostRecord.status, deploymentId: null, record: "{}", hostRecord: hostRecord as never },
+          ...{ status: hostRecord.status, deployment: null, record: "{}", hostRecord: hostRecord as never },
           ...{ isNamed: below(2) === 0, isBound: false, createdAt },
         };
       });
@@ -197,7 +197,7 @@ t.test("a label that most hosts have finds them by their state", async (t) => {
       labels,
     };
     return {
-      ...{ ...VIEW, id: `dpl_${randomUUID()}`, hostId, version: "1.0.0", status, deploymentId: null, record: "{}" },
+      ...{ ...VIEW, id: `dpl_${randomUUID()}`, hostId, version: "1.0.0", status, deployment: null, record: "{}" },
       ...{ hostRecord: hostRecord as never, isNamed: false, isBound: false, createdAt },
     };
   });

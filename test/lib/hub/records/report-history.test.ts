@@ -29,7 +29,7 @@ async function store(database: Database, reports: readonly (readonly [host: stri
         },
         ...{
           version: "1.0.0",
-          deploymentId: null,
+          deployment: null,
           record: "{}",
           isNamed: false,
           isBound: false,

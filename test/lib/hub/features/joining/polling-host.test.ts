@@ -83,6 +83,14 @@ t.test("a removed host that joins again is in the fleet by its polls, on Postgre
   await comesBack(t, { databaseUrl });
 });
 
+t.test("a host that is renamed right after a poll leaves no ghost of its old name", async (t) => {
+  const p = await place(t);
+  const session = await p.enters("pier-7");
+  t.ok((await p.poll(session, "pier-7", "none")).status < 300);
+  t.equal((await p.call("PATCH", `${p.at}/joined-hosts/pier-7`, { json: { host_id: "pier-8" } })).status, 204);
+  t.same((await p.fleet()).body, {});
+});
+
 t.test("only a live key that speaks for the host alone brings it in", async (t) => {
   const p = await place(t);
   await p.poll(await p.sessionOf(p.project.key), "made-up", "1.0.0");

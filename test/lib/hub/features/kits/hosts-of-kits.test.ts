@@ -176,7 +176,91 @@ async function withKeysOfTheirOwn(t: Test, hub: RunningHub): Promise<void> {
   t.match((await shown("pier-7")).body, { by_kit: { kit: bound.id } });
 }
 
+async function withRemovedKeys(t: Test, hub: RunningHub): Promise<void> {
+  const { shop, quay, make, remove } = await made(t, hub);
+  const { id, host, sendCard, at } = await withSettings(hub);
+  const forProject = (hosts: object[], of = shop) =>
+    hub.call("POST", `/devkeys/projects/${of.id}/kits`, {
+      key: of.key,
+      json: { version: "1.0.0", hosts, deployment_credential: of.credential },
+    });
+  const [pier, anew] = [offlineHost("pier-7"), offlineHost("pier-7")];
+  t.equal((await forProject([pier.named])).status, 201);
+  t.equal((await remove(shop.id, "pier-7")).status, 204);
+  const refused = await forProject([pier.named]);
+  isErrorBody(t, refused, 409, "host_key_removed");
+  t.match(refused.bytes.toString(), /pier-7/);
+  isErrorBody(t, await forProject([{ ...pier.named, host_id: "pier-8" }]), 409, "host_key_removed");
+  isErrorBody(t, await make([pier.named], { hosts_project_id: shop.id }), 409, "host_key_removed");
+  t.equal((await make([pier.named], { hosts_project_id: quay.id })).status, 201, "another project's list is its own");
+  t.equal((await make([pier.named])).status, 201, "a kit for hosts of no project asks no list");
+  t.equal((await forProject([anew.named])).status, 201, "a new key under the old name");
+  t.match(await hub.call("GET", `/devkeys/projects/${shop.id}/kits?host_id=pier-7`), { status: 200 });
+
+  const joined = await host("buoy-2");
+  await sendCard(joined);
+  t.equal((await hub.call("DELETE", `${at}/joined-hosts/buoy-2`)).status, 204);
+  const { x25519, ed25519 } = joined.key;
+  const known = { host_id: "buoy-2", x25519, ed25519 };
+  isErrorBody(t, await make([known], { hosts_project_id: id }), 409, "host_key_removed");
+  const rejoined = await host("buoy-2");
+  await sendCard(rejoined);
+  const keys = { x25519: rejoined.key.x25519, ed25519: rejoined.key.ed25519 };
+  t.equal((await make([{ host_id: "buoy-2", ...keys }], { hosts_project_id: id })).status, 201, "joined anew");
+}
+
+async function withTakenNames(t: Test, hub: RunningHub): Promise<void> {
+  const { shop, make, kitFor, remove } = await made(t, hub);
+  const { id, host, at } = await withSettings(hub);
+  await host("pier-1");
+  await kitFor(offlineHost("buoy-2"), id);
+  const rename = (from: string, to: string) =>
+    hub.call("PATCH", `${at}/joined-hosts/${from}`, { json: { host_id: to } });
+  for (const name of ["buoy-2", "Buoy-2"]) isErrorBody(t, await rename("pier-1", name), 409, "host_taken");
+  for (const name of ["Pier-1", "BUOY-2"])
+    isErrorBody(t, await make([offlineHost(name).named], { hosts_project_id: id }), 409, "host_taken");
+  const both = [offlineHost("quay-3").named, offlineHost("Quay-3").named];
+  isErrorBody(t, await make(both, { hosts_project_id: id }), 422, "unprocessable");
+  t.equal((await make([offlineHost("buoy-2").named], { hosts_project_id: id })).status, 201, "its own name");
+  t.equal((await make([offlineHost("Buoy-2").named])).status, 201, "a kit for hosts of no project");
+  await t.rejects(host("Buoy-2"), "nor does a host join under it");
+  t.equal((await remove(id, "buoy-2")).status, 204);
+  t.equal((await rename("pier-1", "buoy-2")).status, 204, "a host that was removed has no name");
+  t.ok(shop);
+}
+
+async function neverOnline(t: Test, hub: RunningHub): Promise<void> {
+  const { shop, kitFor, shown } = await made(t, hub);
+  const pier = offlineHost("pier-7");
+  const json = { version: "1.0.0", hosts: [pier.named], deployment_credential: shop.credential };
+  const { id: own } = (await hub.call("POST", `/devkeys/projects/${shop.id}/kits`, { key: shop.key, json }))
+    .body as unknown as MadeKit;
+  const kit = await kitFor(pier, shop.id);
+  const reports = [reportOf(pier, own, shop.id), pluginReportOf(pier, kit.id, "tides")];
+  t.match(await submitted(hub, reports), [{ state: "taken" }, { state: "taken" }]);
+  const rename = (from: string, to: string) =>
+    hub.call("PATCH", `/devkeys/projects/${shop.id}/joined-hosts/${from}`, { json: { host_id: to } });
+  isErrorBody(t, await rename("nobody", "x"), 404, "not_found");
+  t.equal((await rename("pier-7", "pier-8")).status, 204);
+  const inFleet = (name: string) => hub.call("GET", `/app/deploy/v1/projects/${shop.id}/hosts/${name}`);
+  t.match(await inFleet("pier-7"), { status: 404 });
+  t.match((await inFleet("pier-8")).body, { host_id: "pier-8", by_kit: { kit: own } });
+  t.match((await shown("pier-8")).body, { host_id: "pier-8", by_kit: { kit: kit.id } });
+  t.match(
+    await submitted(hub, [...reports, reportOf(pier, own, shop.id)]),
+    [
+      { state: "known", host_id: "pier-8" },
+      { state: "known", host_id: "pier-8" },
+      { state: "taken", host_id: "pier-8" },
+    ],
+    "no report counts again under the new name",
+  );
+}
+
 const CASES = {
+  "no two hosts of a project have one name, online and in kits": withTakenNames,
+  "a host that was never online is renamed": neverOnline,
+  "no kit is made for the key of a host that was removed": withRemovedKeys,
   "a host that is removed from its project reports by no kit of a plugin": removed,
   "a host that is renamed keeps its kits of plugins": renamed,
   "a host with a key of its own reports by the card that its project has": withKeysOfTheirOwn,

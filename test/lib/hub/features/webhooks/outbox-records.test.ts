@@ -65,7 +65,7 @@ t.test("messages beyond a thousand that wait are counted, not kept, and a long c
       db,
       Array.from({ length: 60 }, (_, index) => ({
         ...{ id: `dpl_${batch}_${index}`, holder: "bob", target: "plugin/tide", hostId: `h${batch}-${index}` },
-        ...{ version: "1.0.0", status: index === 0 ? ("success" as const) : ("failed" as const), deploymentId: null },
+        ...{ version: "1.0.0", status: index === 0 ? ("success" as const) : ("failed" as const), deployment: null },
         ...{ record: "{}", hostRecord, createdAt: iso(NOW), isNamed: false, isBound: false },
       })),
     );
