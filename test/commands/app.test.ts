@@ -112,6 +112,8 @@ t.test("app prepare seeds the data and migrates, and a failed migration fails it
   t.match(failed.stderr, /migration_failed.*exit code 5/);
   t.equal(await readFile(join(data, "seed.txt"), "utf8"), "own", "no file of the host is replaced");
   t.equal((await prepare("--condition")).code, 0, "the unit migrates by itself");
+  await root.install("web", { files });
+  t.match(await prepare(), { code: 0, stderr: "" }, "a version without a migration has nothing to run");
   await writeFile(join(root.layout.root, "applications.yaml"), "applications: 3\n");
   t.equal((await prepare("--condition")).code, 2, "what cannot be asked is a failure, and no answer");
   await root.grant({});
