@@ -33,8 +33,7 @@ export class TrustPublish extends withOptions(trustPublish) {
     const { hub, idOf } = await managed(this.options);
     const targets: string[] = [];
     for (const target of this.targets) targets.push(await idOf(target));
-    const body = { root, ...(targets.length > 0 && { targets }) };
-    const record = await callsOf({ publishRoot }, hub).publishRoot({ body });
+    const record = await callsOf({ publishRoot }, hub).publishRoot({ body: { root, targets } });
     const { length } = record.targets;
     const follow = `${counted(length, "target")} follow${length === 1 ? "s" : ""} it.`;
     this.note(`The hub has version ${record.version} of ${record.id}. ${follow}`);
