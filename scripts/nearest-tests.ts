@@ -1,5 +1,6 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
-import { dirname, join, normalize } from "node:path";
+import { dirname, extname, join, normalize } from "node:path";
+import { commandsIn, typedIn } from "./typed-commands.ts";
 
 /** Tests that have a process of their own (`.taprc`). */
 export const APART = /^test\/(?:build|docs|end-to-end|faults|fuzz|ops|scripts)\//;
@@ -19,11 +20,20 @@ export function heldBy(test: string): string[] {
 const importsOf = (file: string): string[] =>
   [...readFileSync(file, "utf8").matchAll(IMPORTED)].map(([, path]) => normalize(join(dirname(file), path!)));
 
-/** Returns the importers of each file, by import or by starting its path. */
-function importers(files: readonly string[]): Map<string, string[]> {
+/** Returns the files that use each file: they import it, start its path, or are tests that type a command of it. */
+function usersOf(files: readonly string[]): Map<string, string[]> {
+  const declared = new Map(
+    files
+      .filter((file) => file.startsWith("commands/"))
+      .flatMap((file) => commandsIn(file).map((command) => [command, file] as const)),
+  );
+  const commands = new Set(declared.keys());
   const found = new Map<string, string[]>();
-  for (const file of files)
-    for (const imported of importsOf(file)) found.set(imported, [...(found.get(imported) ?? []), file]);
+  for (const file of files) {
+    const typed = file.startsWith("test/") ? typedIn(readFileSync(file, "utf8"), commands) : [];
+    for (const used of new Set([...importsOf(file), ...[...typed].map((command) => declared.get(command)!)]))
+      found.set(used, [...(found.get(used) ?? []), file]);
+  }
   return found;
 }
 
@@ -34,7 +44,7 @@ export function startsPrograms(test: string): boolean {
   for (const file of reached) {
     if (/\bdist\//.test(readFileSync(file, "utf8"))) return true;
     for (const imported of importsOf(file))
-      if (imported.startsWith("test/") && existsSync(imported)) reached.add(imported);
+      if (imported.startsWith("test/") && extname(imported) !== "" && existsSync(imported)) reached.add(imported);
   }
   return false;
 }
@@ -61,7 +71,7 @@ export interface NearestTests {
   edited: string[];
   /** They hold a rule of a changed file (`// Holds:`). */
   holding: string[];
-  /** They reach a changed file by their imports, the nearest first. */
+  /** They reach a changed file by their imports, or by the commands that they type, the nearest first. */
   reaching: string[];
 }
 
@@ -73,13 +83,13 @@ export function nearestTests(changed: readonly string[]): NearestTests {
   const edited = tests.filter((test) => changed.includes(test)).toSorted();
   const holding = tests.filter((test) => !edited.includes(test) && heldBy(test).some(isHeld)).toSorted();
   const before = new Set([...edited, ...holding]);
-  const by = importers(files);
+  const users = usersOf(files);
   const nearest = new Map<string, number>();
   for (const file of changed) {
     const steps = new Map([[file, 0]]);
     // A map is walked in the order in which it grows.
     for (const [reached, count] of steps)
-      for (const importer of by.get(reached) ?? []) if (!steps.has(importer)) steps.set(importer, count + 1);
+      for (const user of users.get(reached) ?? []) if (!steps.has(user)) steps.set(user, count + 1);
     for (const [test, count] of steps)
       if (TEST.test(test) && !test.startsWith("test/batches/") && !before.has(test))
         nearest.set(test, Math.min(nearest.get(test) ?? Infinity, distanceOf(test, file, count)));

@@ -136,12 +136,15 @@ const remove = ofHost("remove", hostRemoval, {
 
 /** Returns the kits for a host that have not ended; none where the hub knows no kits, or the key may not list them. */
 async function liveKits(hub: HubConnection, projectId: string, host: string): Promise<KitRecord[]> {
-  const [{ KitsClient }, { SealiftError }] = await Promise.all([
-    import("../../lib/client/kits.ts"),
+  const [{ callsOf }, { listKits }, { SealiftError }] = await Promise.all([
+    import("../../lib/client/calls.ts"),
+    import("../../lib/contract/kits/routes.ts"),
     import("../../lib/contract/errors.ts"),
   ]);
   try {
-    return await Array.fromAsync(new KitsClient(hub).list(projectId, { host_id: host, live: true }));
+    return await Array.fromAsync(
+      callsOf({ listKits }, hub, { id: projectId }).listKits({ query: { host_id: host, live: true } }),
+    );
   } catch (error) {
     if (error instanceof SealiftError && (error.status === 404 || error.status === 403)) return [];
     throw error;

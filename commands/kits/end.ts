@@ -5,8 +5,12 @@ import { showList } from "../shell/output/listing.ts";
 import { resource } from "../shell/resource.ts";
 
 async function kitsOf(options: Parameters<typeof managed>[0], target: string) {
-  const [{ hub, idOf }, { KitsClient }] = await Promise.all([managed(options), import("../../lib/client/kits.ts")]);
-  return { id: await idOf(target), client: new KitsClient(hub) };
+  const [{ hub, idOf }, { callsOf }, { listKits, endKit }] = await Promise.all([
+    managed(options),
+    import("../../lib/client/calls.ts"),
+    import("../../lib/contract/kits/routes.ts"),
+  ]);
+  return callsOf({ listKits, endKit }, hub, { id: await idOf(target) });
 }
 
 const stateOf = ({ ended_at: ended, ends_at: end }: KitRecord): string =>
@@ -31,11 +35,11 @@ export const KitList = resource("kit", ["TARGET"], kitsOf)("list", kitList, {
     "digest",
     "hosts",
   ],
-  run: ({ id, client }, shell) => {
+  run: ({ listKits }, shell) => {
     const { ofHost, live } = shell.options;
     return showList(shell, {
       event: "kit",
-      rows: client.list(id, { live, ...(ofHost !== undefined && { host_id: ofHost }) }),
+      rows: listKits({ query: { host_id: ofHost, ...(live && { live }) } }),
       columns: {
         KIT: (kit: KitRecord) => kit.id,
         TARGET: (kit: KitRecord) => kit.target,
@@ -58,8 +62,8 @@ export const KitEnd = resource("kit", ["TARGET", "KIT"], kitsOf)("end", kitEnd, 
     and until they have accepted a newer one.
   `,
   examples: [["A stick was lost", "$0 kit end project:prj_… kit_…"]],
-  async run({ id, client }, { note, done }, [, kit]) {
-    await client.end(id, kit);
+  async run({ endKit }, { note, done }, [, kit]) {
+    await endKit({ params: { kit } });
     note("Ended at the hub. A stick that is under way is not reached: hosts take it until its own end.");
     return done({ kit });
   },

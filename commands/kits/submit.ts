@@ -26,15 +26,16 @@ export class KitSubmit extends withOptions(kitSubmit) {
   folder = Option.String({ name: "FOLDER", required: true });
 
   override async run(): Promise<number> {
-    const [{ entryCalled, unreadableKit }, { reportFiles }, { KitsClient }] = await Promise.all([
+    const [{ entryCalled, unreadableKit }, { reportFiles }, { callsOf }, { submitKitReports }] = await Promise.all([
       import("../../lib/artifact/kits/kit-folder.ts"),
       import("../../lib/fleet/kits/report-files.ts"),
-      import("../../lib/client/kits.ts"),
+      import("../../lib/client/calls.ts"),
+      import("../../lib/contract/kits/routes.ts"),
     ]);
     const folder = resolve(this.folder);
     const entry = await entryCalled(folder, KIT_REPORTS_FOLDER);
     if (entry === undefined) throw unreadableKit(`${folder} has no folder ${KIT_REPORTS_FOLDER}`);
-    const client = new KitsClient(hubConnection(this.options, DEPLOY_TIMEOUT_MS));
+    const client = callsOf({ submitKitReports }, hubConnection(this.options, DEPLOY_TIMEOUT_MS));
     const counts = { taken: 0, known: 0, refused: 0 };
     const tell = (file: string, { state, host_id: host, code, message }: KitReportsTaken["items"][number]): void => {
       counts[state]++;
@@ -50,7 +51,8 @@ export class KitSubmit extends withOptions(kitSubmit) {
     const send = async (): Promise<void> => {
       const sent = batch;
       batch = [];
-      const items = sent.length === 0 ? [] : await client.submit(sent.map(({ text }) => text));
+      if (sent.length === 0) return;
+      const { items } = await client.submitKitReports({ body: { reports: sent.map(({ text }) => text) } });
       for (const [index, item] of items.entries()) tell(sent[index]!.name, item);
     };
     for (const report of reports) {

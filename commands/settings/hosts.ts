@@ -1,5 +1,4 @@
 import { Command, Option } from "clipanion";
-import { SealiftError } from "../../lib/contract/errors.ts";
 import { labelsText } from "../../lib/contract/labels.ts";
 import { settingsAccept, settingsRemove } from "../../lib/options/settings.ts";
 import { withOptions } from "../shell/base.ts";
@@ -65,9 +64,10 @@ export class SettingsRemove extends withOptions(settingsRemove) {
 
   override async run(): Promise<number> {
     const { fleet: file, dryRun } = this.options;
-    const [{ openFleet }, { enrolledAs }] = await Promise.all([
+    const [{ openFleet }, { enrolledAs }, { ifFound }] = await Promise.all([
       import("./fleet.ts"),
       import("../../lib/fleet/accepting.ts"),
+      import("../../lib/client/answers.ts"),
     ]);
     const { roll, client } = await openFleet(this.options, file);
     const host = enrolledAs(roll, this.host);
@@ -78,9 +78,7 @@ export class SettingsRemove extends withOptions(settingsRemove) {
       roll.remove(host);
       await roll.save();
       // The hub may have forgotten it before.
-      await client.drop(host.name).catch((error: unknown) => {
-        if (!(error instanceof SealiftError && error.status === 404)) throw error;
-      });
+      await ifFound(client.drop(host.name));
     }
     this.note(`${dryRun ? "would remove" : "Removed"} ${host.name}: ${host.fingerprint}`);
     if (settings.length > 0) {

@@ -24,15 +24,16 @@ export class TrustPublish extends withOptions(trustPublish) {
   targets = Option.Rest({ name: "TARGET" });
 
   override async run(): Promise<number> {
-    const [{ rootIn }, { publishRoot }] = await Promise.all([
+    const [{ rootIn }, { callsOf }, { publishRoot }] = await Promise.all([
       import("./keys.ts"),
-      import("../../lib/client/trust-roots.ts"),
+      import("../../lib/client/calls.ts"),
+      import("../../lib/contract/trust/routes.ts"),
     ]);
     const { text: root } = await rootIn(this.file);
     const { hub, idOf } = await managed(this.options);
     const targets: string[] = [];
     for (const target of this.targets) targets.push(await idOf(target));
-    const record = await publishRoot(hub, { root, ...(targets.length > 0 && { targets }) });
+    const record = await callsOf({ publishRoot }, hub).publishRoot({ body: { root, targets } });
     const { length } = record.targets;
     const follow = `${counted(length, "target")} follow${length === 1 ? "s" : ""} it.`;
     this.note(`The hub has version ${record.version} of ${record.id}. ${follow}`);

@@ -1,4 +1,5 @@
 import { chmod } from "node:fs/promises";
+import { HOST_FOLDER, MIGRATE, START } from "../contract/files/application-names.ts";
 import { LAUNCH } from "../contract/files/launch.ts";
 import type { LimitName } from "../contract/files/limit-forms.ts";
 import { MIGRATION_LIMIT_MS } from "../contract/surfaces/app-serve.ts";
@@ -18,9 +19,6 @@ import { seedData } from "./prepare.ts";
 import { ServeFault } from "./serve-fault.ts";
 import type { Setting } from "./setting.ts";
 
-/** Scripts that the agent writes into a release, relative to the application's folder. */
-const START_SCRIPT = ".sealift/start";
-const MIGRATE_SCRIPT = ".sealift/migrate";
 /** Grace period of a migration that is interrupted, in milliseconds. */
 const MIGRATION_END_MS = 5_000;
 
@@ -95,7 +93,7 @@ export class Launcher implements Disposable {
     const common = { ...value, folder, log: this.#log };
     if (app.migrate !== undefined)
       migrated(await this.#migrate({ ...common, environment: withoutSockets(value.environment) }));
-    const script = { script: START_SCRIPT, sockets: this.#sockets.descriptors };
+    const script = { script: `${HOST_FOLDER}/${START}`, sockets: this.#sockets.descriptors };
     const started = await ApplicationProcess.start({ ...common, ...script });
     void markProcess(this.#markFile, started.pid, membership);
     return { process: started, setting, unenforced };
@@ -106,7 +104,7 @@ export class Launcher implements Disposable {
     this.#log.remark("migrates");
     const begun = performance.now();
     const interruption = (this.#migration = Promise.withResolvers<void>());
-    const migration = await ApplicationProcess.start({ ...options, script: MIGRATE_SCRIPT, sockets: [] });
+    const migration = await ApplicationProcess.start({ ...options, script: `${HOST_FOLDER}/${MIGRATE}`, sockets: [] });
     void markProcess(this.#markFile, migration.pid, this.#membership ?? {});
     const isOver = await settledWithin(Promise.race([migration.ended, interruption.promise]), MIGRATION_LIMIT_MS);
     const isInterrupted = isOver && (await Promise.race([migration.ended, interruption.promise])) === undefined;

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { deploymentError } from "../contract/errors.ts";
 import { isJob } from "../contract/files/application-kinds.ts";
-import { APPLICATIONS_FILE, APPLICATIONS_FOLDER } from "../contract/files/application-names.ts";
+import { APPLICATIONS_FILE, APPLICATIONS_FOLDER, HOST_FOLDER, MIGRATE } from "../contract/files/application-names.ts";
 import type { ApplicationsFile } from "../contract/files/applications.ts";
 import { grantOf } from "../contract/files/granted.ts";
 import { type InstalledApplication, readGrants, readInstalled } from "../releases/applications.ts";
@@ -80,7 +80,11 @@ async function baseAnswers(layout: Layout, grants: ApplicationsFile, base: strin
 export async function migrateApplication(id: string, { app, folder }: InstalledApplication): Promise<void> {
   if (app.migrate === undefined) return;
   const { LISTEN_FDS: _fds, LISTEN_PID: _pid, LISTEN_FDNAMES: _names, ...env } = process.env;
-  const child = spawn("/bin/sh", [".sealift/migrate"], { cwd: folder, env, stdio: ["ignore", "inherit", "inherit"] });
+  const child = spawn("/bin/sh", [`${HOST_FOLDER}/${MIGRATE}`], {
+    cwd: folder,
+    env,
+    stdio: ["ignore", "inherit", "inherit"],
+  });
   const why = await new Promise<string | undefined>((resolve) => {
     child.once("error", ({ message }) => resolve(message));
     child.once("exit", (code, signal) =>

@@ -1,5 +1,6 @@
 import { constants } from "node:os";
 import { RUN_SECONDS } from "../contract/files/application-kinds.ts";
+import { HOST_FOLDER, RUN } from "../contract/files/application-names.ts";
 import { applicationPaths } from "../releases/applications.ts";
 import type { Job, JobLauncher, Outcome } from "../releases/job-scheduler.ts";
 import { endingOf, type JobRun } from "../releases/jobs.ts";
@@ -14,9 +15,6 @@ import { unlimitedText } from "./limits.ts";
 import { LogFile } from "./log-file.ts";
 import type { Membership } from "./membership.ts";
 import { readSetting } from "./setting.ts";
-
-/** Script that the agent writes into a release for a job, relative to its folder. */
-const RUN_SCRIPT = ".sealift/run";
 
 /** Name of a job beside that of a program that runs all the time: marks and groups of both differ. */
 const nameOf = (id: string): string => `${id}+job`;
@@ -61,7 +59,7 @@ export class ServedJobs implements JobLauncher {
     });
     const log = new LogFile(applicationPaths(this.#layout, id).logs);
     const process = await ApplicationProcess.start({
-      ...{ ...value, script: RUN_SCRIPT, folder: setting.folder, sockets: [], log },
+      ...{ ...value, script: `${HOST_FOLDER}/${RUN}`, folder: setting.folder, sockets: [], log },
       begun: () => started(setting.release),
     });
     void markProcess(this.#markFile(id), process.pid, membership);

@@ -5,7 +5,7 @@ import { MAX_ROOT_BYTES, mirroredRootPath, rootFileName } from "../contract/trus
 import type { RootRecord } from "../contract/trust/routes.ts";
 import * as routes from "../contract/trust/routes.ts";
 import { ifFound, readText, statusError } from "./answers.ts";
-import { ask, type Asking, requestOf, type RouteInput } from "./ask.ts";
+import { ask, type Asking, requestOf } from "./ask.ts";
 import { MIRROR_TIMEOUT_MS } from "./download.ts";
 import { type HttpRequest, send, type Transport, transportError } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
@@ -80,12 +80,6 @@ export function mirroredRoots(mirror: string, transport: Transport): RootOrigin 
     },
   };
 }
-
-/** Publishes a version of a root, and lets targets follow it. @throws AuthenticationError, DeploymentError */
-export const publishRoot = (
-  hub: HubConnection,
-  body: RouteInput<typeof routes.publishRoot>["body"],
-): Promise<RootRecord> => ask(routes.publishRoot, { body }, { operation: "keys", hub });
 
 /**
  * Returns the root that a target follows at a hub; undefined for none, also at a hub that knows no roots.

@@ -100,8 +100,7 @@ export async function planOf(facts: PlanFacts): Promise<FleetPlan> {
       }
       const heard = { host, row, outcome: outcomeOf(row, host, roll.project) };
       if (isAheadOfRoll(heard)) behind.push(host.name);
-      if (isAheadOfRoll(heard) || needsDocument(heard, content))
-        planned.push({ ...heard, content, number: nextNumber(heard) });
+      if (needsDocument(heard, content)) planned.push({ ...heard, content, number: nextNumber(heard) });
       else unchanged.push({ ...heard, content });
     }
   if (behind.length > 0 && !replaces) throw rollIsBehind(behind, roll.file);

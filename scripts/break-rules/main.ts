@@ -46,6 +46,21 @@ function drawn(count: number, random: Random): Guard[] {
   return found.filter(({ file, rule }) => `${file} ${rule}`.includes(values.only));
 }
 
+/** Processes that run tests, each with a group of its own: the programs that a test has started end with it. */
+const groups = new Set<number>();
+function endGroup(leader: number): void {
+  try {
+    process.kill(-leader, "SIGKILL");
+  } catch {
+    // It has ended meanwhile.
+  }
+}
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.once(signal, () => {
+    for (const leader of groups) endGroup(leader);
+    process.exit(1);
+  });
+
 /**
  * Runs files of tests in one process, with a rule taken out if one is given.
  *
@@ -68,14 +83,20 @@ async function failureOf(guard: Guard | undefined, id: string, files: readonly s
     TAP_CHILD_ID: "rule",
     TAP_BAIL: "1",
   };
-  const child = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "ignore"], timeout: GROUP_LIMIT_MS });
+  const child = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "ignore"], detached: true });
+  const end = (): void => endGroup(child.pid!);
+  groups.add(child.pid!);
+  const limit = setTimeout(end, GROUP_LIMIT_MS);
   let report = "";
   let file = "";
   for await (const piece of child.stdout.setEncoding("utf8")) {
     report += piece as string;
-    if (/^\s*not ok/m.test(report)) child.kill("SIGKILL");
+    if (/^\s*not ok/m.test(report)) end();
   }
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+  clearTimeout(limit);
+  end();
+  groups.delete(child.pid!);
   rmSync(group);
   for (const line of report.split("\n")) {
     file = /^ *# Subtest: (test\/.*)$/.exec(line)?.[1] ?? file;

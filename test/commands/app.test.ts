@@ -1,7 +1,9 @@
 import { existsSync } from "node:fs";
 import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import t from "tap";
+import { freePort } from "../support/free-port.ts";
 import { ApplicationRoot, HANDED_OVER } from "../support/host/application-root.ts";
 import { commandLine } from "../support/programs/command-line.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -79,6 +81,20 @@ t.test(
   },
 );
 
+t.test("app prepare waits for the application that another one is of, and no longer than it may take", async (t) => {
+  const root = await ApplicationRoot.make(t);
+  const port = await freePort();
+  await root.grantAsIs({ web: { ...root.user, listen: { http: port } }, worker: { of: "web" } }, "systemd");
+  const web = { health: { http: "/", within: "1s" }, ports: ["http"] };
+  await root.installTogether({ web: { app: web, files: {} }, worker: { app: { of: "web" }, files: {} } });
+  const prepare = () => commandLine(["app", "prepare", "worker", "--project-root", root.layout.root]);
+  t.match(await prepare(), { code: 1, stderr: /unhealthy.*web does not work/ });
+  const server = createServer((_request, response) => response.end());
+  t.teardown(() => void server.close());
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  t.match(await prepare(), { code: 0 });
+});
+
 t.test("app prepare seeds the data and migrates, and a failed migration fails it", async (t) => {
   const root = await ApplicationRoot.make(t);
   const prepare = (...more: string[]) =>
@@ -112,6 +128,8 @@ t.test("app prepare seeds the data and migrates, and a failed migration fails it
   t.match(failed.stderr, /migration_failed.*exit code 5/);
   t.equal(await readFile(join(data, "seed.txt"), "utf8"), "own", "no file of the host is replaced");
   t.equal((await prepare("--condition")).code, 0, "the unit migrates by itself");
+  await root.install("web", { files });
+  t.match(await prepare(), { code: 0, stderr: "" }, "a version without a migration has nothing to run");
   await writeFile(join(root.layout.root, "applications.yaml"), "applications: 3\n");
   t.equal((await prepare("--condition")).code, 2, "what cannot be asked is a failure, and no answer");
   await root.grant({});

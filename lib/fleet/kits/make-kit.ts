@@ -2,15 +2,16 @@ import { createHash } from "node:crypto";
 import { MAX_PLAINTEXT_BYTES, NONCE_BYTES, TAG_BYTES } from "../../artifact/limits.ts";
 import { newDek, sealed } from "../../artifact/project/cipher.ts";
 import { readKitText } from "../../artifact/sealed/kit.ts";
+import { callsOf } from "../../client/calls.ts";
 import { DeployClient } from "../../client/deploy-client.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
-import { KitsClient } from "../../client/kits.ts";
 import { MarketplaceClient } from "../../client/marketplace-client.ts";
 import { StatementsClient } from "../../client/statements.ts";
 import { hubRoots } from "../../client/trust-roots.ts";
 import { artifactError } from "../../contract/errors.ts";
 import { KIT_BYTES_FILE, KIT_FILE, MAX_KIT_ROOTS } from "../../contract/kits/limits.ts";
 import type { KitHost, MadeKit } from "../../contract/kits/records.ts";
+import * as routes from "../../contract/kits/routes.ts";
 import type { HubSays, KitText } from "../../contract/kits/texts.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { type Target, targetText } from "../../contract/target.ts";
@@ -80,9 +81,9 @@ export async function makeKit(order: KitOrder): Promise<KitText> {
   } catch (error) {
     await removeNew(folder, KIT_BYTES_FILE);
     if (kept !== undefined) {
-      const ending = new KitsClient({ ...order.hub, signal: AbortSignal.timeout(END_WITHIN_MS) });
+      const ending = callsOf(routes, { ...order.hub, signal: AbortSignal.timeout(END_WITHIN_MS) });
       // Best effort: what keeps the kit from the stick may keep the hub from hearing of it.
-      await ending.end(kept.of, kept.kit).catch(() => undefined);
+      await ending.endKit({ params: { id: kept.of, kit: kept.kit } }).catch(() => undefined);
     }
     throw error;
   }
@@ -98,7 +99,7 @@ async function packProject(order: KitOrder, hub: HubConnection, projectId: strin
   if (expectedBytes !== undefined) await requireRoom(folder, expectedBytes);
   // Before anything is fetched, the hub says whether the key and the credential may.
   const request = { version, hosts: [...hosts], lasts_s: lastsS, deployment_credential: deploymentCredential! };
-  const made = await new KitsClient(hub).makeOfProject(projectId, request);
+  const made = await callsOf(routes, hub).makeProjectKit({ params: { id: projectId }, body: request });
   onMade(made, projectId);
   const limits = { maxBytes: MAX_PLAINTEXT_BYTES + NONCE_BYTES + TAG_BYTES, expectedBytes };
   const bytes = client.download(version, location, { ...limits, ...(onReceived && { onReceived }) });
@@ -132,7 +133,7 @@ async function packArchive(
     ...{ version, hosts: [...hosts], lasts_s: lastsS, digest, key: key.toString("base64") },
     ...(hostsProjectId !== undefined && { hosts_project_id: hostsProjectId }),
   };
-  const made = await new KitsClient(hub).makeOfArchive(target, request);
+  const made = await callsOf(routes, hub).makeArchiveKit[target.kind]({ params: { slug: target.slug }, body: request });
   if (detail.id !== undefined) onMade(made, detail.id);
   if (saysIn(made).archive?.sha256 !== sha256) throw otherBytes(version);
   return { version, rootVersion, made };

@@ -32,7 +32,9 @@ t.test("an answer counts in the browser that asked, once, and for its own questi
   issuer.asked.length = 0;
   t.equal((await victim.request(answer)).status, 401, "a browser that has asked nothing");
   await begin(victim);
-  t.equal((await victim.request(answer)).status, 401, "one that has asked something else");
+  const other = await victim.request(answer);
+  t.equal(other.status, 401, "one that has asked something else");
+  t.match(other.html, "the answer to another sign-in");
   t.notOk(issuer.asked.includes("/token"), "the code goes nowhere");
   t.notOk(await isIn(victim));
 

@@ -1,6 +1,8 @@
 import { createServer } from "node:http";
 import t from "tap";
-import { publishRoot, rootOfTarget } from "../../../lib/client/trust-roots.ts";
+import { callsOf } from "../../../lib/client/calls.ts";
+import { rootOfTarget } from "../../../lib/client/trust-roots.ts";
+import { publishRoot } from "../../../lib/contract/trust/routes.ts";
 
 t.test(
   "a hub of 0.1.0, which has no trust roots, has none of a target, and is called old where it gets one",
@@ -15,7 +17,7 @@ t.test(
     const { port } = server.address() as { port: number };
     const hub = { hubUrl: `http://127.0.0.1:${port}`, apiKey: "a key", timeoutMs: 60_000 };
     t.equal(await rootOfTarget(hub, "prj_1"), undefined);
-    await t.rejects(publishRoot(hub, { root: "{}" }), {
+    await t.rejects(callsOf({ publishRoot }, hub).publishRoot({ body: { root: "{}" } }), {
       ...{ code: "not_found", hint: /upgrade it/ },
       message:
         /^The hub http:\/\/127\.0\.0\.1:\d+ is older than this Sealift: it does not know POST \/devkeys\/roots\.$/,

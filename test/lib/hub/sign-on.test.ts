@@ -1,4 +1,5 @@
 // Holds: which rights a person who signs in gets, and how long (lib/hub/access/person-keys.ts)
+// Holds: which identity provider is asked (lib/hub/features/sign-on/sign-on.ts)
 import t, { type Test } from "tap";
 import { createHub } from "../../../lib/hub/hub.ts";
 import { pages } from "../../../lib/web/pages.ts";
@@ -164,4 +165,11 @@ t.test("a hub without an identity provider, and one whose does not answer, say s
   const { status, html } = await new Visitor(hub.url).request("/sign-in/oidc");
   t.equal(status, 503);
   t.match(html, "The identity provider does not answer");
+});
+
+t.test("an identity provider without TLS is asked on this machine only", async (t) => {
+  const issuer = await startIssuer(t, "0.0.0.0");
+  const hub = await startHub(t, signOnBy(issuer, [{}]));
+  t.equal((await new Visitor(hub.url).request("/sign-in/oidc")).status, 503);
+  t.strictSame(issuer.asked, []);
 });

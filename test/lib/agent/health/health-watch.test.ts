@@ -1,13 +1,16 @@
 // In a process of its own: it watches processes for seconds.
 // Holds: who is asked after a deployment, and what is reported (lib/agent/health/health-watch.ts)
+// Holds: what a report says of each application (lib/agent/applications/to-report.ts)
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
+import { applicationsToReport } from "../../../../lib/agent/applications/to-report.ts";
 import type { HealthTimes } from "../../../../lib/agent/health/health-watch.ts";
 import { inspectTarget } from "../../../../lib/agent/target-status.ts";
 import type { LocalReport } from "../../../../lib/contract/surfaces/reports.ts";
 import { readDeployed } from "../../../../lib/releases/deployed.ts";
+import { currentRelease } from "../../../../lib/releases/release.ts";
 import { noteStopped } from "../../../../lib/releases/stopped.ts";
 import { GIVEN_TARGET } from "../../../support/host/given-source.ts";
 import { sickApplication } from "../../../support/host/sick-application.ts";
@@ -185,6 +188,9 @@ t.test("what an operator stops is reported at once, and is not unhealthy", async
     ...{ status: "success", running_version: "1.0.0", error_message: null },
     health: { state: "healthy", stopped: ["apps/web"] },
   });
+  const { items } = (await currentRelease(h.layout, GIVEN_TARGET))!;
+  const { applications } = await applicationsToReport(h.layout, items, {}, { "apps/web": "it ended" });
+  t.match(applications, { web: { state: "stopped" } }, "also where it was ill when it was asked");
   t.comment("a version that comes meanwhile says so, too, and once");
   const before = h.reports.length;
   await w.stop();

@@ -149,6 +149,10 @@ t.test("a hub that has no place for cards is told of once, and doctor says it un
   Object.assign(bare, { isOlder: true, card: { card: "{}" }, named: undefined, operators: [] });
   await bare.check(new FollowedSettings());
   t.strictSame(bare.refused, [], "without an operator nobody waits for settings");
+  const laterMs = performance.now() + 2 * 3_600_000;
+  t.intercept(performance, "now", { value: () => laterMs });
+  await host.check(follows);
+  t.strictSame([host.refused, host.cards], [["hub_refused"], 2], "sent again after an hour, and told once");
 });
 
 t.test("neither a card nor an outcome that the hub refuses stands in the way of newer settings", async (t) => {

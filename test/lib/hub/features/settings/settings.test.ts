@@ -97,6 +97,12 @@ t.test("an upload is taken whole or not at all, and names the hosts that are els
   const again = await upload([first, eight.document(1, null)]);
   t.equal(again.status, 200, "what is there already is passed over: an answer was lost");
   t.equal((await upload([first])).body["settings_version"], again.body["settings_version"], "and changes nothing");
+  for (const change of [{ to: "ab".repeat(32) }, { sealed: eight.document(3, null).sealed }])
+    t.match(
+      await upload([{ ...first, ...change }]),
+      { status: 409 },
+      `the same number with another ${Object.keys(change)[0]}`,
+    );
   t.match(await shown(), [{ number: 3 }, { number: 1 }]);
 });
 
