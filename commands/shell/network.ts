@@ -2,6 +2,7 @@ import http from "node:http";
 import tls from "node:tls";
 import { usageError } from "../../lib/contract/errors.ts";
 import { readFault, readKeyFile } from "../../lib/support/files.ts";
+import { forgetSessions } from "../../lib/support/network/tls-sessions.ts";
 
 /** Returns the proxies that the environment names, as programs read them. */
 export function proxyVariables(environment: NodeJS.ProcessEnv = process.env): Record<string, string> {
@@ -29,6 +30,7 @@ export async function prepareNetwork({
   tls.setDefaultCACertificates?.([
     ...new Set([...tls.getCACertificates("default"), ...tls.getCACertificates("system"), ...own]),
   ]);
+  forgetSessions();
 }
 
 async function certificatesOf(file: string): Promise<string[]> {

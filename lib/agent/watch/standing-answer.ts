@@ -3,7 +3,7 @@ import type { Polled } from "./target.ts";
 /** Time after which a hub is asked again although its stream of hints is open, in milliseconds. */
 const LONGEST_MS = 60 * 60_000;
 /** Share of that time by which it is shortened at random, so that a fleet does not ask in step. */
-const JITTER = 0.2;
+const JITTER = 0.1;
 
 /**
  * Whether the hub's last answer about a target still stands, so that a check needs no request. It does while a stream

@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { stat } from "node:fs/promises";
 import type { RequestListener } from "node:http";
 import { createServer, type Server } from "node:https";
-import { createSecureContext } from "node:tls";
+import { createSecureContext, type SecureContextOptions } from "node:tls";
 import { usageError } from "../../contract/errors.ts";
 import { readFault, readKeyFile } from "../../support/files.ts";
 import type { Logger } from "../../support/logging.ts";
@@ -21,6 +21,11 @@ interface Pair {
 
 /** Time limit of a TLS handshake, in milliseconds. */
 const HANDSHAKE_TIMEOUT_MS = 20_000;
+/**
+ * Time for which a client may resume its session, in seconds: a day, so that the hourly poll of a watch sends no
+ * certificates. Node's default is five minutes.
+ */
+const SESSION_TIMEOUT_S = 24 * 60 * 60;
 /** Permission bits of others: read, write and search. */
 const EVERYONE = 0o007;
 
@@ -108,8 +113,7 @@ export class TlsServers {
 
   /** Creates a server that uses the certificate, also after {@link reload}. */
   create(handler: RequestListener): Server {
-    const { cert, key } = this.#pair;
-    const server = createServer({ cert, key, handshakeTimeout: HANDSHAKE_TIMEOUT_MS }, handler);
+    const server = createServer({ ...this.#context(), handshakeTimeout: HANDSHAKE_TIMEOUT_MS }, handler);
     this.#servers.push(server);
     return server;
   }
@@ -118,12 +122,17 @@ export class TlsServers {
   async reload(): Promise<void> {
     try {
       this.#pair = await readPair(this.#files);
-      const { cert, key } = this.#pair;
-      for (const server of this.#servers) server.setSecureContext({ cert, key });
+      // Each gets new keys for its tickets, too: clients see the new certificate at their next connection.
+      for (const server of this.#servers) server.setSecureContext(this.#context());
       this.#tell();
     } catch (error) {
       this.#logger?.error({ err: error }, "the TLS certificate could not be read again; the old one stays");
     }
+  }
+
+  #context(): SecureContextOptions {
+    const { cert, key } = this.#pair;
+    return { cert, key, sessionTimeout: SESSION_TIMEOUT_S };
   }
 
   #tell(): void {

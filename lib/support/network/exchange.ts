@@ -6,6 +6,8 @@ import {
   type RequestOptions,
 } from "node:http";
 import { request as httpsRequest } from "node:https";
+import type { TLSSocket } from "node:tls";
+import { Resumption } from "./tls-sessions.ts";
 
 /** Largest head of an answer, in bytes. */
 const MAX_HEAD_BYTES = 16 * 1024;
@@ -57,8 +59,13 @@ export interface Answer {
  * an error leaves no socket. Redirects, credentials and statuses are left to the caller.
  */
 export function openRequest(url: URL, { timeoutMs, signal, ...options }: ExchangeOptions): ClientRequest {
-  const request = (url.protocol === "https:" ? httpsRequest : httpRequest)(url, {
+  const isSecure = url.protocol === "https:";
+  // An agent of its own, or none, wants connections of its own.
+  const resumption = isSecure && options.agent === undefined ? new Resumption(url) : undefined;
+  const request = (isSecure ? httpsRequest : httpRequest)(url, {
     ...options,
+    // Even an undefined one, which keeps Node's agent from resuming a session of its own for ever.
+    ...(resumption && { session: resumption.session }),
     maxHeaderSize: MAX_HEAD_BYTES,
     timeout: timeoutMs,
     ...(signal && { signal }),
@@ -78,7 +85,10 @@ export function openRequest(url: URL, { timeoutMs, signal, ...options }: Exchang
   };
   request.on("error", settle);
   // By default the kernel would ask a silent server every second whether it lives: 270 MB of packets in a month.
-  request.once("socket", (socket) => socket.setKeepAlive(false));
+  request.once("socket", (socket) => {
+    socket.setKeepAlive(false);
+    if (!request.reusedSocket) resumption?.follow(socket as TLSSocket);
+  });
   request.once("finish", () => {
     // Headers that drip are not silence of the connection.
     if (!isSettled) waiting = setTimeout(() => fail(new SilenceError("response")), timeoutMs);

@@ -6,8 +6,8 @@ import type { Idle, IdleState } from "./host.ts";
 
 const HOST = join(import.meta.dirname, "host.ts");
 const MONTH_S = 30 * 24 * 60 * 60;
-/** Polls of a month: one an hour, shortened by a tenth on average so that hosts do not ask in step. */
-const POLLS_IN_MONTH = MONTH_S / (0.9 * 60 * 60);
+/** Polls of a month: one an hour, shortened by a twentieth on average so that hosts do not ask in step. */
+const POLLS_IN_MONTH = MONTH_S / (0.95 * 60 * 60);
 const STATES: readonly IdleState[] = ["published", "unpublished", "held"];
 const PROGRAMS = ["unshare", "ip", "strace", "zip"];
 

@@ -43,8 +43,8 @@ function collector() {
   return { lines, logger: pino({ level: "warn" }, { write }) };
 }
 
-async function shake(port: number, host = "127.0.0.1"): Promise<TLSSocket> {
-  const socket = connectTls({ host, port, rejectUnauthorized: false });
+async function shake(port: number, host = "127.0.0.1", session?: Buffer): Promise<TLSSocket> {
+  const socket = connectTls({ host, port, session, rejectUnauthorized: false });
   await once(socket, "secureConnect");
   return socket.on("error", () => {});
 }
@@ -70,6 +70,26 @@ t.test("a hub with a certificate serves https, and download URLs are https", asy
   t.ok((location.body.download_url as string).startsWith(`${hub.url}/`));
   t.equal((await hub.call("GET", location.body.download_url as string, { key: null })).status, 200);
   await t.rejects(fetch(hub.url.replace("https:", "http:")), "plain HTTP gets no answer");
+});
+
+t.test("a client may resume its session for a day, until the certificate is read again", async (t) => {
+  const { tls, dataDir } = await filesOf(t, trusted);
+  const { hub } = await startHub(t, { tls, dataDir });
+  const socket = await shake(portOf(hub));
+  const [session] = (await once(socket, "session")) as [Buffer];
+  socket.destroy();
+  // Field [9] of OpenSSL's SSL_SESSION: the lifetime that the server gave, in seconds.
+  const lifetime = Buffer.from("a9050203015180", "hex");
+  t.ok(session.includes(lifetime));
+  const resumes = async (): Promise<boolean> => {
+    const again = await shake(portOf(hub), "127.0.0.1", session);
+    const isResumed = again.isSessionReused();
+    again.destroy();
+    return isResumed;
+  };
+  t.ok(await resumes());
+  await hub.reload();
+  t.notOk(await resumes());
 });
 
 t.test("a pair that cannot be used is refused before the hub makes anything", async (t) => {
