@@ -4,11 +4,12 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Commit of the last release, 0.1.0: what its programs wrote, this version reads. */
-export const RELEASE = "840f434b5aebb10c2850f6293562f3798f39ee46";
-
-/** Commit of 0.2.0, the last edition that knows no settings of a fleet. */
-export const BEFORE_SETTINGS = "5ddf3de5d7416e0cf5a11566aab187c716d3a9e5";
+/** Commit of each release: what its programs wrote, this version reads (test/fixtures/README.md). */
+export const RELEASES = {
+  "0.1.0": "840f434b5aebb10c2850f6293562f3798f39ee46",
+  "0.2.0": "5ddf3de5d7416e0cf5a11566aab187c716d3a9e5",
+} as const;
+export type ReleaseName = keyof typeof RELEASES;
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 /** Builds of older commits. Outside of `node_modules`, in whose files Node strips no types. */
@@ -73,7 +74,7 @@ export function buildOf(ref: string, folder = BUILDS): { root: string; commit: s
 
 if (import.meta.main)
   try {
-    buildOf(RELEASE);
+    for (const commit of Object.values(RELEASES)) buildOf(commit);
   } catch (error) {
-    console.error(`The last release was not built: ${(error as Error).message}`);
+    console.error(`A release was not built: ${(error as Error).message}`);
   }

@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { scriptArguments } from "../arguments.ts";
-import { BEFORE_SETTINGS, buildOf, RELEASE } from "../older-build.ts";
+import { buildOf, RELEASES } from "../older-build.ts";
 import { Programs } from "../quickstart/programs.ts";
 import { applicationJobs } from "./applications.ts";
 import { jobsOf } from "./jobs.ts";
@@ -57,14 +57,14 @@ async function main(): Promise<void> {
     options: { short: flag, settings: flag, applications: flag },
   });
   const isOne = values.settings || values.applications;
-  const release = buildOf(RELEASE);
+  const release = buildOf(RELEASES["0.1.0"]);
   const folder = mkdtempSync(join(tmpdir(), "sealift-mixed-"));
   // Started as root, a runtime gives its sandboxes another user, who has to find the plugins.
   chmodSync(folder, 0o755);
   const edition = (name: string, checkout: string): Edition => ({ name, programs: new Programs(folder, checkout) });
   const today = edition("today", TODAY);
-  const last = edition(RELEASE.slice(0, 8), release.root);
-  const { root: rootBefore } = buildOf(BEFORE_SETTINGS);
+  const last = edition("0.1.0", release.root);
+  const { root: rootBefore } = buildOf(RELEASES["0.2.0"]);
   const before = edition("0.2.0", rootBefore);
   const serving = { today: edition("today", TODAY), before: edition("0.2.0", rootBefore) };
   const editions = [last, today];

@@ -1,6 +1,6 @@
 /**
- * `node scripts/past/main.ts`: makes test/fixtures/sealift-0.1.0.tar.zst anew, with the programs of that release. Its
- * README says what is in it. Needs PostgreSQL and tar.
+ * `node scripts/past/main.ts --release 0.2.0`: makes test/fixtures/sealift-0.2.0.tar.zst anew, with the programs of
+ * that release. The README beside it says what is in it. Needs PostgreSQL and tar.
  */
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -13,14 +13,14 @@ import pg from "pg";
 import { startPostgresServer } from "../../test/support/hub/postgres-server.ts";
 import { programFiles } from "../../test/support/programs/optional.ts";
 import { scriptArguments } from "../arguments.ts";
-import { buildOf, RELEASE } from "../older-build.ts";
-import { Programs } from "../quickstart/programs.ts";
+import { buildOf, type ReleaseName, RELEASES } from "../older-build.ts";
 import { answersOf, askerOf } from "./answers.ts";
 import { fleetOfHosts } from "./fleet.ts";
 import { cutShort, type Harbour, harbourOf, hostOf, rolledBackOffline } from "./harbour.ts";
 import { marketOf } from "./market.ts";
 import { OldHub } from "./old-hub.ts";
 import { personOf } from "./person.ts";
+import { shopOf } from "./shop.ts";
 
 const FIXTURES = fileURLToPath(new URL("../../test/fixtures/", import.meta.url));
 const FILL = fileURLToPath(new URL("fill-hub.ts", import.meta.url));
@@ -51,21 +51,25 @@ const packed = (bytes: Buffer): Buffer =>
     },
   });
 
-scriptArguments(import.meta.filename, {});
+const options = { release: { type: "string", default: "0.2.0" } } as const;
+const { release } = scriptArguments(import.meta.filename, { options }).values as { release: ReleaseName };
 const folder = mkdtempSync(join(tmpdir(), "sealift-past-"));
 chmodSync(folder, 0o755);
-const { root } = buildOf(RELEASE);
+const { root } = buildOf(RELEASES[release]);
 const endings: (() => unknown)[] = [];
-const programs = new Programs(folder, root);
+let hub: OldHub | undefined;
 try {
   const data = join(folder, "hub");
   const filling = [`--import=${join(root, "test/support/tsx.ts")}`, FILL, root, data];
   execFileSync(process.execPath, filling, { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
 
-  const hub = await OldHub.start(programs, folder, data);
+  hub = await OldHub.start(root, folder, data);
+  const { programs } = hub;
   const harbour = await harbourOf(hub);
   const market = await marketOf(hub);
   const fleet = await fleetOfHosts(hub);
+  // 0.1.0 knows neither applications nor trust roots.
+  const shop = release === "0.1.0" ? undefined : await shopOf(hub);
   await cutShort(hub, harbour);
   await hostOf(hub, harbour);
   const person = await personOf(hub);
@@ -80,18 +84,18 @@ try {
   await programs.run("sealift", [...backup, "--key", join(backupKeys, "signer.key")], {});
   await dumpOf(hub, harbour);
 
-  const facts = { made_at: new Date().toISOString(), folder, hub_url: hub.url, harbour, market, fleet, person };
+  const facts = { made_at: new Date().toISOString(), folder, hub_url: hub.url, harbour, market, fleet, shop, person };
   for (const [name, value] of Object.entries({ facts, answers }))
     writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(value, null, 1)}\n`);
   mkdirSync(FIXTURES, { recursive: true });
   // Of posix: times of modification to the millisecond, by which releases are told from damaged ones.
   const format = ["--format=posix", "--pax-option=delete=atime,delete=ctime", "--sort=name"];
   const args = [...format, "--owner=0", "--group=0", "--numeric-owner", "-cf", "-", "-C", folder, ...PARTS];
-  const archive = join(FIXTURES, "sealift-0.1.0.tar.zst");
+  const archive = join(FIXTURES, `sealift-${release}.tar.zst`);
   writeFileSync(archive, packed(execFileSync("tar", args, { maxBuffer: MOST_BYTES })));
   console.log(`made ${archive}`);
 } finally {
-  await programs.stop();
+  await hub?.stop();
   for (const end of endings.toReversed()) await end();
   rmSync(folder, { recursive: true, force: true });
 }
@@ -109,6 +113,7 @@ async function filled(databaseUrl: string, table: string): Promise<void> {
 
 /** Moves the hub to PostgreSQL, has it serve there for a moment, and dumps its database. */
 async function dumpOf(hub: OldHub, harbour: Harbour): Promise<void> {
+  const { programs } = hub;
   const server = await startPostgresServer({ teardown: (ending: () => unknown) => endings.push(ending) } as never);
   if (server === undefined) throw new Error("PostgreSQL is needed");
   const there = join(folder, "postgres");

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { freePort } from "../../test/support/free-port.ts";
-import type { Programs } from "../quickstart/programs.ts";
+import { Programs } from "../quickstart/programs.ts";
 
 export type Secrets = Record<string, string>;
 
@@ -13,21 +13,25 @@ interface NewKey {
 /** The hub of a release, with the folder in which its world is made. */
 export class OldHub {
   readonly programs: Programs;
+  /** Programs of the release that end before the hub does. */
+  readonly beside: Programs;
   readonly folder: string;
   readonly dataDir: string;
   readonly url: string;
   readonly adminKey: string;
 
-  private constructor(programs: Programs, folder: string, dataDir: string, port: number) {
-    this.programs = programs;
+  private constructor(checkout: string, folder: string, dataDir: string, port: number) {
+    this.programs = new Programs(folder, checkout);
+    this.beside = new Programs(folder, checkout);
     this.folder = folder;
     this.dataDir = dataDir;
     this.url = `http://127.0.0.1:${port}`;
     this.adminKey = readFileSync(join(dataDir, "admin.key"), "utf8").trim();
   }
 
-  static async start(programs: Programs, folder: string, dataDir: string): Promise<OldHub> {
-    const hub = new OldHub(programs, folder, dataDir, await freePort());
+  /** @param checkout of the release, built */
+  static async start(checkout: string, folder: string, dataDir: string): Promise<OldHub> {
+    const hub = new OldHub(checkout, folder, dataDir, await freePort());
     await hub.serveAt(dataDir);
     return hub;
   }
@@ -39,8 +43,10 @@ export class OldHub {
     await this.programs.serve("hub-serve", args, databaseUrl ? { SEALIFT_DATABASE_URL: databaseUrl } : {});
   }
 
-  path(...parts: string[]): string {
-    return join(this.folder, ...parts);
+  readonly path = (...parts: string[]): string => join(this.folder, ...parts);
+
+  async stop(): Promise<void> {
+    for (const programs of [this.beside, this.programs]) await programs.stop();
   }
 
   /** Environment of an administrator's command. */

@@ -1,10 +1,10 @@
-// Only in test:all: a hub of 0.1.0 is opened on both databases, and asked 133 questions.
-// Holds: what 0.1.0 wrote is read: its hub's database (lib/hub/records/migrations.ts)
+// Only in test:all: a hub of each release is opened on both databases, and asked 133 questions or more.
+// Holds: what released versions wrote is read: the hub's database (lib/hub/records/migrations.ts)
 import { readFile } from "node:fs/promises";
 import t, { type Test } from "tap";
 import { askerOf } from "../../scripts/past/answers.ts";
 import { lossesIn } from "../support/past/answers.ts";
-import { type Past, unpackPast } from "../support/past/fixture.ts";
+import { type Past, PAST_RELEASES, unpackPast } from "../support/past/fixture.ts";
 import { restoreDump } from "../support/past/postgres.ts";
 import { emptyColumns, inColumnsOf, rowsOf } from "../support/past/rows.ts";
 import { needs } from "../support/programs/optional.ts";
@@ -23,15 +23,22 @@ const DATABASES = {
 /** Fields that both hubs went on to write after the answers were recorded; their columns are compared before. */
 const GOES_ON = /\.(last_used_at|attempts|last_error|next_attempt_at): /;
 
+/** Since 0.3.0 a host whose version is not to blame waits: two of three that a hub of 0.2.0 called failing. */
+const WAITS_NOW = /\.body\.days\[29\]\.failing: 3, 1$/;
+
 /** Returns the version that `current` of a target leads to. */
 async function running(past: Past, root: string, target: string): Promise<string> {
   const file = past.path("roots", root, ".sealift/current", target, "release.json");
   return (JSON.parse(await readFile(file, "utf8")) as { version: string }).version;
 }
 
-for (const [name, { skip, open }] of Object.entries(DATABASES))
-  t.test(`the hub of 0.1.0 on ${name}, opened by this version`, { skip }, async (t) => {
-    const past = await unpackPast(t);
+const CASES = PAST_RELEASES.flatMap((release) =>
+  Object.entries(DATABASES).map(([name, database]) => ({ release, name, ...database })),
+);
+
+for (const { release, name, skip, open } of CASES)
+  t.test(`the hub of ${release} on ${name}, opened by this version`, { skip }, async (t) => {
+    const past = await unpackPast(t, release);
     const { programs, clock, admin, path, harbour, market, fleet, hub_url: hubUrl } = past;
     const [dataDir, databaseUrl] = await open(t, past);
     const place = databaseUrl ?? path("hub/hub.sqlite");
@@ -47,11 +54,13 @@ for (const [name, { skip, open }] of Object.entries(DATABASES))
     });
 
     await past.serve(dataDir, databaseUrl);
-    await t.test("every question of its administrator gets the answer that 0.1.0 gave", async (t) => {
+    await t.test("every question of its administrator gets the answer that it got", async (t) => {
       const ask = askerOf(hubUrl, admin["SEALIFT_API_KEY"]!);
       for (const [asked, before] of Object.entries(past.answers))
         t.same(
-          lossesIn(before, await ask(asked)).filter((loss) => !GOES_ON.test(loss)),
+          lossesIn(before, await ask(asked)).filter(
+            (loss) => !GOES_ON.test(loss) && !(release === "0.2.0" && WAITS_NOW.test(loss)),
+          ),
           [],
           asked,
         );
@@ -68,7 +77,7 @@ for (const [name, { skip, open }] of Object.entries(DATABASES))
         return byDelta;
       };
       t.equal(await deploy("1.0.0"), false);
-      t.equal(await deploy("1.1.0"), true, "by a delta that 0.1.0 made");
+      t.equal(await deploy("1.1.0"), true, "by a delta that the release made");
       const plan = ["--install-plan", path("hosts/market/install.yaml"), "--host-id", "fresh", "--project-root", root];
       const author = ["--signer-public-key", path("keys/author/signer.pub")];
       for (const version of ["1.0.0", "1.2.0"])

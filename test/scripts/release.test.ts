@@ -54,6 +54,24 @@ t.test("--dry-run says what a release does, and what is in its way", { skip: nee
   t.end();
 });
 
+t.test("workflows and examples name the actions of others by their commits, with the version beside it", (t) => {
+  const files = ["ci.yml", "nightly.yml", "release.yml"].map((name) => `.github/workflows/${name}`);
+  const used = [...files, "ci/github/README.md", "docs/ci.md"].flatMap((file) =>
+    [...readFileSync(file, "utf8").matchAll(/^ *(?:- )?uses: (?!sealift\/publish@COMMIT$)(.*)$/gm)].map(
+      ([, name]) => name!,
+    ),
+  );
+  t.ok(used.length > 20);
+  const isPinned = (name: string): boolean => /^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/.test(name);
+  t.strictSame(
+    used.filter((name) => !isPinned(name)),
+    [],
+  );
+  const commits = Map.groupBy(used, (name) => name.split("@")[0]);
+  for (const [action, names] of commits) t.equal(new Set(names).size, 1, `${action} is one everywhere`);
+  t.end();
+});
+
 t.test("the owner is told of every secret and variable that the workflow uses", (t) => {
   const workflow = readFileSync(".github/workflows/release.yml", "utf8");
   const used = new Set([...workflow.matchAll(/\b(?:secrets|vars)\.(\w+)/g)].map(([, name]) => name!));

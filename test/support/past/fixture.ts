@@ -1,24 +1,29 @@
-/** Hub, hosts and a person of 0.1.0, unpacked for a test (test/fixtures/README.md). */
+/** Hub, hosts and a person of a release, unpacked for a test (test/fixtures/README.md). */
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { constants, zstdDecompressSync } from "node:zlib";
 import type { Test } from "tap";
+import { type ReleaseName, RELEASES } from "../../../scripts/older-build.ts";
 import type { RecordedAnswer } from "../../../scripts/past/answers.ts";
 import type { Fleet } from "../../../scripts/past/fleet.ts";
 import { type Harbour, systemctlFor } from "../../../scripts/past/harbour.ts";
 import type { Market } from "../../../scripts/past/market.ts";
 import type { Person } from "../../../scripts/past/person.ts";
+import type { Shop } from "../../../scripts/past/shop.ts";
 import { Programs } from "../../../scripts/quickstart/programs.ts";
 import { freePort } from "../free-port.ts";
 import { movedClock } from "../host/starved.ts";
 import { programFile } from "../programs/optional.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 
-const ARCHIVE = fileURLToPath(new URL("../../fixtures/sealift-0.1.0.tar.zst", import.meta.url));
-/** Parts whose texts name the folder and the hub. */
-const NAMING = ["facts.json", "answers.json", "hosts", "config", "roots"];
+/** Releases whose files are kept. */
+export const PAST_RELEASES = Object.keys(RELEASES) as ReleaseName[];
+const archiveOf = (release: ReleaseName): string =>
+  fileURLToPath(new URL(`../../fixtures/sealift-${release}.tar.zst`, import.meta.url));
+/** Parts whose texts name the folder and the hub. What the hub has stored names the folder as it was. */
+const NAMING = ["facts.json", "hosts", "config", "roots"];
 
 type Secrets = Record<string, string>;
 
@@ -30,15 +35,17 @@ interface Facts {
   harbour: Harbour;
   market: Market;
   fleet: Fleet;
+  /** Unknown to 0.1.0, which has no applications. */
+  shop?: Shop;
   person: Person;
 }
 
-/** The folder of 0.1.0, in which every path and URL is that of this test. */
+/** The folder of a release, in which every path and URL is that of this test. */
 export interface Past extends Facts {
   /** Today's programs; their clock stands at the time when the fixture was made. */
   programs: Programs;
   clock: Secrets;
-  /** Administrator's answers of the hub of 0.1.0, by their paths. */
+  /** Administrator's answers of the hub of that release, by their paths. */
   answers: Record<string, RecordedAnswer>;
   admin: Secrets;
   path: (...parts: string[]) => string;
@@ -82,26 +89,31 @@ function markRoots(roots: string): void {
   }
 }
 
-/** Unpacks what 0.1.0 left behind; needs tar. Programs that run in it end with the test. */
-export async function unpackPast(t: Test): Promise<Past> {
+/** Unpacks what a release left behind; needs tar. Programs that run in it end with the test. */
+export async function unpackPast(t: Test, release: ReleaseName = "0.1.0"): Promise<Past> {
   const folder = temporaryFolder(t);
   const params = { [constants.ZSTD_d_windowLogMax]: 27 };
-  unpack(zstdDecompressSync(readFileSync(ARCHIVE), { params }), folder);
+  unpack(zstdDecompressSync(readFileSync(archiveOf(release)), { params }), folder);
   const read = <T>(name: string): T => JSON.parse(readFileSync(join(folder, name), "utf8")) as T;
   const made = read<Facts>("facts.json");
   const url = `http://127.0.0.1:${await freePort()}`;
-  for (const part of NAMING)
-    replaceIn(join(folder, part), [
-      [made.folder, folder],
-      [made.hub_url, url],
-    ]);
+  const pairs: [string, string][] = [
+    [made.folder, folder],
+    [made.hub_url, url],
+  ];
+  const port = await freePort();
+  if (made.shop !== undefined) pairs.push([`127.0.0.1:${made.shop.port}`, `127.0.0.1:${port}`]);
+  for (const part of NAMING) replaceIn(join(folder, part), pairs);
+  replaceIn(join(folder, "answers.json"), [[made.hub_url, url]]);
   markRoots(join(folder, "roots"));
   const programs = new Programs(folder);
   t.teardown(() => programs[Symbol.asyncDispose]());
   const { env: clock } = movedClock(t, Date.parse(made.made_at) - Date.now());
   const path = (...parts: string[]): string => join(folder, ...parts);
+  const facts = read<Facts>("facts.json");
   return {
-    ...read<Facts>("facts.json"),
+    ...facts,
+    ...(facts.shop !== undefined && { shop: { ...facts.shop, port } }),
     ...{ programs, clock, path },
     systemctl: (root) => ({ ...clock, ...systemctlFor({ path }, root) }),
     answers: read("answers.json"),
