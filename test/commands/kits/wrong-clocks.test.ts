@@ -18,16 +18,19 @@ async function inYear(t: Test, year: string) {
   return {
     ...site,
     kit,
-    async take(more: string[] = []): Promise<Record<string, unknown>> {
+    take: async (more: string[] = []): Promise<Record<string, unknown>> => {
       const from = ["--from", kit, "--host-key-file", "host.key", "--project-root", root, "--json", ...more];
       const signer = ["--signer-public-key", target.options["signer_public_key"]!];
       const args = ["deploy-project", "--project-id", target.slug, ...signer, ...from];
       const { stdout } = await builtProgram(args, { cwd: folder, env: { PATH: process.env["PATH"], ...env } });
       return JSON.parse(stdout.trim().split("\n").at(-1)!) as Record<string, unknown>;
     },
-    async shown() {
+    shown: async (): Promise<Record<string, unknown>> => {
       t.match((await sealift(folder, ["kit", "submit", kit, ...to])).result, { refused: 0 });
-      return (await hub.call("GET", `/app/deploy/v1/projects/${target.slug}/hosts/pier-7`)).body;
+      return (await hub.call("GET", `/app/deploy/v1/projects/${target.slug}/hosts/pier-7`)).body as Record<
+        string,
+        unknown
+      >;
     },
   };
 }
