@@ -30,7 +30,10 @@ async function online(t: Test, hub: RunningHub): Promise<void> {
   const report = async (name: string, key: string, status: string) => {
     const json = { project_id: id, deployment_id: "1", status, version: "1.0.0", host_id: name, plugins: [] };
     const times = { started_at: "2026-01-01T00:00:00Z", completed_at: "2026-01-01T00:00:00Z" };
-    const { body } = await hub.call("POST", "/app/deploy/v1/auth", { key: null, json: { xdevkey: key, project_id: id } });
+    const { body } = await hub.call("POST", "/app/deploy/v1/auth", {
+      key: null,
+      json: { xdevkey: key, project_id: id },
+    });
     const authorization = `Bearer ${body["access_token"] as string}`;
     const sent = { json: { ...json, ...times }, key: null, headers: { authorization } };
     t.match(await hub.call("POST", "/app/deploy/v1/deployments/report", sent), { status: 200 });
@@ -46,7 +49,8 @@ async function online(t: Test, hub: RunningHub): Promise<void> {
 
 for (const [way, check] of Object.entries({ "by a kit": byKit, online })) {
   t.test(`no host makes another's report vanish, ${way}, on SQLite`, async (t) =>
-    check(t, await startHub(t, { rateLimits: false })));
+    check(t, await startHub(t, { rateLimits: false })),
+  );
   t.test(`no host makes another's report vanish, ${way}, on PostgreSQL`, async (t) => {
     const databaseUrl = await startPostgres(t);
     if (databaseUrl === undefined) return void t.plan(0, "PostgreSQL is not installed");
