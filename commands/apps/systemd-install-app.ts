@@ -72,7 +72,7 @@ export class SystemdInstallApp extends withOptions(systemdApp) {
       );
       next.push(...appUnits.appSteps(plan));
     }
-    const [once, steps] = [uniqueFiles(files), inOrder(next)];
+    const [once, steps] = [uniqueFiles(files), appUnits.stepsTogether(next)];
     for (const warning of warnings) this.note(`warning: ${warning}`);
     if (dryRun) {
       const all = [...once, { target: path, content: content!, state: before === undefined ? "new" : "changed" }];
@@ -185,14 +185,6 @@ function requireOneSocket(more: number): void {
 const uniqueFiles = (files: readonly UnitFile[]): UnitFile[] => [
   ...new Map(files.map((file) => [file.path, file])).values(),
 ];
-
-/** Returns commands that activate several applications: what all have in common once, before what is started. */
-const inOrder = (commands: readonly string[]): string[] => {
-  const isStart = (command: string): boolean => /^systemctl (?:--root=\S+ )?(?:start|enable) /.test(command);
-  const isReload = (command: string): boolean => command === "systemctl daemon-reload";
-  const first = commands.filter((command) => !isStart(command) && !isReload(command));
-  return [...new Set([...first, ...commands.filter(isReload), ...commands.filter(isStart)])];
-};
 
 /** Ids below this are of users that every system has, such as daemon and www-data. */
 const LEAST_ID = 100;

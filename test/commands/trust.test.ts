@@ -92,6 +92,7 @@ t.test("a key whose signature would count nowhere is refused, with the keys that
   const refused = await run("trust sign @1.root.json --key @dave/signer.key");
   t.match(refused, { code: 2, stderr: /trust_key_unnamed.*dave\/signer\.key is no key of \S+1\.root\.json/ });
   t.match(refused.stderr.replaceAll(/\s+/g, " "), hint);
+  t.notMatch(refused.stderr, "--base", "there is no version before the first");
   t.match(await run("trust sign @1.root.json --key @laptop/signer.key --json"), {
     ...{ code: 2, stdout: /"code":"trust_key_unnamed"/ },
   });

@@ -143,6 +143,14 @@ export function appSteps({ instance, socket, root }: Pick<AppUnitOptions, "insta
   ];
 }
 
+/** Returns the commands that activate several applications: what all have in common once, before what is started. */
+export function stepsTogether(commands: readonly string[]): string[] {
+  const isStart = (command: string): boolean => /^systemctl (?:--root=\S+ )?(?:start|enable) /.test(command);
+  const isReload = (command: string): boolean => command === "systemctl daemon-reload";
+  const first = commands.filter((command) => !isStart(command) && !isReload(command));
+  return [...new Set([...first, ...commands.filter(isReload), ...commands.filter(isStart)])];
+}
+
 function dropIn(options: AppUnitOptions): string {
   const { instance, socket, stop, base } = options;
   return [

@@ -46,6 +46,16 @@ t.test("each host gets its own settings, sealed to it, and a second apply upload
   t.match(await apply("--only pier-9"), { code: 2, stderr: /There is no host pier-9 .*\n.*Did you mean pier-[78]\?/ });
 });
 
+t.test("a host gets settings of 200 applications and 64 KiB at most", async (t) => {
+  const { seed, hub, join: joins, write, apply } = await settingsFleet(t);
+  joins("pier-7", termsOf(seed, named("pier-7")));
+  write(`settings:\n  - apps: { ${Array.from({ length: 201 }, (_, index) => `a${index}: { A: one }`).join(", ")} }\n`);
+  t.match(await apply("--accept-new"), { code: 2, stderr: /have 201 applications, and a host takes 200/ });
+  write(`settings:\n  - apps: { web: { A: ${"x".repeat(65_536)} } }\n`);
+  t.match(await apply("--accept-new"), { code: 2, stderr: /are 66\d+ bytes, and a host takes 65536/ });
+  t.strictSame(hub.uploads, []);
+});
+
 t.test("a slip in a label takes no values away", async (t) => {
   const { seed, hub, join: joins, write, apply } = await settingsFleet(t);
   write("settings:\n  - match: { env: prod }\n    apps: { web: { A: one } }\n");

@@ -1,3 +1,4 @@
+// Holds: what becomes of a deployment that was killed (lib/releases/recovery.ts, lib/releases/switch.ts)
 import { lstat, mkdir, readdir, readFile, readlink, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";

@@ -1,7 +1,9 @@
 // Holds: what the health of a runtime says of each of its parts (lib/runtime/lifecycle/health.ts)
+// Holds: how often a plugin is asked how it is, and what is logged (lib/runtime/lifecycle/health-monitor.ts)
 import t from "tap";
 import { healthAnswer } from "../../../../lib/contract/surfaces/runtime.ts";
 import { actions, startHost, trusted } from "../../../support/runtime/host.ts";
+import { until } from "../../../support/until.ts";
 
 const SICK = "export default { actions: {}, healthCheck: () => false };";
 
@@ -26,4 +28,30 @@ t.test("health says of each plugin what is known of it, also of one that is not 
     cache: { status: "healthy", message: "ok" },
     modules: { status: "healthy", message: /hold \d+ bytes of source$/ },
   });
+});
+
+const COUNTS = `let [asked, isWell] = [0, true];
+export default { actions: { asked: () => asked, turn: () => void (isWell = !isWell) }, healthCheck: () => (asked++, isWell) };`;
+
+t.test("a plugin is asked at its own interval, and only a change is logged", async (t) => {
+  const asks = (health_check: object) => ({ runtime: { health_check } });
+  const host = await startHost(t, {
+    plugins: {
+      often: trusted("often", COUNTS, asks({ enabled: true, interval_seconds: 1 })),
+      rarely: trusted("rarely", COUNTS, asks({ enabled: true, interval_seconds: 3600 })),
+      never: trusted("never", COUNTS, asks({ enabled: false, interval_seconds: 1 })),
+    },
+  });
+  const told = () => host.logs.filter(({ plugin, msg }) => plugin === "often" && msg.startsWith("plugin health"));
+  const asked = async (plugin: string): Promise<number> => (await host.result(plugin, "asked")) as number;
+  await until(async () => (await asked("often")) >= 4);
+  t.strictSame([await asked("rarely"), await asked("never")], [2, 0], "when it was loaded, and once since");
+  t.strictSame(told(), []);
+  await host.result("often", "turn");
+  const before = await asked("often");
+  await until(async () => (await asked("often")) >= before + 3);
+  t.match(told(), [{ status: "unhealthy" }]);
+  await host.result("often", "turn");
+  await until(() => told().length > 1);
+  t.match(told(), [{ status: "unhealthy" }, { status: "healthy" }]);
 });
