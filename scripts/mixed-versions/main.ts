@@ -1,10 +1,11 @@
 /**
- * `npm run mixed-versions`: this version and the last release, together, as the real programs of each. Begins with
- * settings of a fleet and 0.2.0, which knows none, and with an application that is asked while its host goes from 0.2.0
- * to this version and back. Then the hub of one with all that people and hosts do in the other. Then a hub of each,
- * publishers of each, agents of each, runtimes of each on what they deployed, and this version's hub on the data of the
- * release. Prints a line for each, and ends with 1 when something failed. With `--short` the first three parts; with
- * `--settings` or `--applications` that one alone. Older versions are built once, in the user's cache.
+ * `npm run mixed-versions`: this version and earlier releases, together, as the real programs of each. Begins with
+ * 0.2.0: settings of a fleet, which it does not know; an application that is asked while its host goes from 0.2.0 to
+ * this version and back; a host and a hub on what the other version wrote; the hub of one with all that people and
+ * hosts do in the other. The last is tried with 0.1.0, too. So are a hub of each, publishers and agents of each,
+ * runtimes of each on what they deployed, and this version's hub on the data of the release. Prints a line for each,
+ * and ends with 1 when something failed. With `--short` 0.2.0 alone; with `--settings`, `--applications` or `--hosts`
+ * that part alone. Older versions are built once, in the user's cache.
  */
 import { randomBytes } from "node:crypto";
 import { chmodSync, cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -15,6 +16,7 @@ import { scriptArguments } from "../arguments.ts";
 import { buildOf, RELEASES } from "../older-build.ts";
 import { Programs } from "../quickstart/programs.ts";
 import { applicationJobs } from "./applications.ts";
+import { hostJobs } from "./hosts.ts";
 import { jobsOf } from "./jobs.ts";
 import { createProject, deploy, type Edition, type Project, publish, startHub } from "./project.ts";
 import { settingsJobs } from "./settings.ts";
@@ -54,9 +56,9 @@ async function call({ programs }: Edition, root: string): Promise<string> {
 async function main(): Promise<void> {
   const flag = { type: "boolean", default: false } as const;
   const { values } = scriptArguments(import.meta.filename, {
-    options: { short: flag, settings: flag, applications: flag },
+    options: { short: flag, settings: flag, applications: flag, hosts: flag },
   });
-  const isOne = values.settings || values.applications;
+  const isOne = values.settings || values.applications || values.hosts;
   const release = buildOf(RELEASES["0.1.0"]);
   const folder = mkdtempSync(join(tmpdir(), "sealift-mixed-"));
   // Started as root, a runtime gives its sandboxes another user, who has to find the plugins.
@@ -75,17 +77,24 @@ async function main(): Promise<void> {
   try {
     const settings = settingsJobs({ today, before, folder: join(folder, "settings") });
     const applications = applicationJobs({ today, before, serving, folder: join(folder, "applications") });
-    for (const [part, jobs] of Object.entries({ settings, applications })) {
-      if (isOne && !values[part as "settings" | "applications"]) continue;
+    const hosts = hostJobs({ today, before, folder: join(folder, "hosts") });
+    for (const [part, jobs] of Object.entries({ settings, applications, hosts })) {
+      if (isOne && !values[part as "settings" | "applications" | "hosts"]) continue;
       for (const [what, job] of Object.entries(jobs)) await play(`${part}, ${what}`, job);
       await stop();
     }
     if (isOne) return;
     for (const [hub, others] of [
-      [today, last],
-      [last, today],
+      [today, before],
+      [before, today],
+      ...(values.short
+        ? []
+        : ([
+            [today, last],
+            [last, today],
+          ] as const)),
     ] as const) {
-      const jobs = jobsOf({ hub, others, folder: join(folder, "jobs", hub.name) });
+      const jobs = jobsOf({ hub, others, folder: join(folder, "jobs", `${hub.name}-${others.name}`) });
       for (const [what, job] of Object.entries(jobs))
         await play(`hub ${hub.name}, others ${others.name}, ${what}`, job);
       await stop();

@@ -3,11 +3,14 @@
 import { chmodSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import t, { type Test } from "tap";
+import { programAt } from "../../lib/agent/applications/programs.ts";
 import { type Past, unpackPast } from "../support/past/fixture.ts";
 import { builtProgram } from "../support/programs/command-line.ts";
 import { needs } from "../support/programs/optional.ts";
 
-const skip = needs("tar");
+// Hosts start an application by the Node.js of the machine.
+const lacksNode = (await programAt("node")) === undefined && "needs node in /usr/bin";
+const skip = needs("tar") || lacksNode;
 const isRoot = process.getuid?.() === 0;
 
 /** Hosts of 0.2.0 at their hub, which this version serves. */
