@@ -75,6 +75,9 @@ export interface NearestTests {
   reaching: string[];
 }
 
+/** Read once: all sources are, and `npm run break-rules` asks for each rule. */
+let users: ReturnType<typeof usersOf> | undefined;
+
 /** Returns the test files that a change may break, in the order in which they are worth running. */
 export function nearestTests(changed: readonly string[]): NearestTests {
   const files = globSync("{bin,commands,lib,scripts,test,examples}/**/*.{ts,tsx}");
@@ -83,7 +86,7 @@ export function nearestTests(changed: readonly string[]): NearestTests {
   const edited = tests.filter((test) => changed.includes(test)).toSorted();
   const holding = tests.filter((test) => !edited.includes(test) && heldBy(test).some(isHeld)).toSorted();
   const before = new Set([...edited, ...holding]);
-  const users = usersOf(files);
+  users ??= usersOf(files);
   const nearest = new Map<string, number>();
   for (const file of changed) {
     const steps = new Map([[file, 0]]);

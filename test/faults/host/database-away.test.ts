@@ -119,10 +119,14 @@ async function hosted(t: Test) {
   };
 }
 
+// They mostly wait, each on a host of its own.
+t.jobs = 4;
+const concurrently = (name: string, body: (t: Test) => Promise<void>) => t.test(name, { buffered: true }, body);
+
 for (const awayMs of OUTAGES_MS) {
   const away = `away for ${awayMs / 1000} s`;
 
-  t.test(`a database that is ${away} during an upgrade`, async (t) => {
+  concurrently(`a database that is ${away} during an upgrade`, async (t) => {
     const h = await hosted(t);
     await h.database.end();
     h.publish("2.0.0");
@@ -132,7 +136,7 @@ for (const awayMs of OUTAGES_MS) {
     await h.comesBack(awayMs);
   });
 
-  t.test(`a database that is ${away} during the way back`, async (t) => {
+  concurrently(`a database that is ${away} during the way back`, async (t) => {
     const h = await hosted(t);
     h.publish("3.0.0");
     await h.w.until("rollback.started");
@@ -143,22 +147,25 @@ for (const awayMs of OUTAGES_MS) {
     await h.comesBack(awayMs);
   });
 
-  t.test(`a database that is ${away} at the boot`, async (t) => {
+  concurrently(`a database that is ${away} at the boot`, async (t) => {
     const h = await hosted(t);
     await h.reboot(() => h.database.end());
     await h.comesBack(awayMs);
   });
 }
 
-t.test("a database that is back while the former release is asked: that it is back is said, and is so", async (t) => {
-  const h = await hosted(t);
-  h.publish("3.0.0");
-  await h.w.until("rollback.started");
-  await h.database.end();
-  await h.w.until("rollback.done");
-  await h.database.begin();
-  const { code, message } = await h.w.until("deploy.done", { version: "3.0.0" });
-  t.equal(code, "rolled_back", message ?? "");
-  t.equal(await h.ask(), "1.0.0");
-  t.match(h.w.all("rollback.asked"), [{ units: {} }]);
-});
+concurrently(
+  "a database that is back while the former release is asked: that it is back is said, and is so",
+  async (t) => {
+    const h = await hosted(t);
+    h.publish("3.0.0");
+    await h.w.until("rollback.started");
+    await h.database.end();
+    await h.w.until("rollback.done");
+    await h.database.begin();
+    const { code, message } = await h.w.until("deploy.done", { version: "3.0.0" });
+    t.equal(code, "rolled_back", message ?? "");
+    t.equal(await h.ask(), "1.0.0");
+    t.match(h.w.all("rollback.asked"), [{ units: {} }]);
+  },
+);

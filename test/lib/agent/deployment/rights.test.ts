@@ -202,7 +202,8 @@ t.test(
     const h = host(t);
     await plant(h.root, filesOf("by hand", ASKING.nothing));
     const failing = `${INSTALL}\n  - {id: late, action: restart, plugin: a}`;
-    await recordingProgram(t, "systemctl", "case $* in *restart*) exit 1;; esac");
+    // It starts what was gone back to: one that hears of nothing is waited for, for a minute.
+    await recordingProgram(t, "systemctl", `case $* in *restart*) ! grep -qr "1.0.0" ${h.root}/plugins/a/;; esac`);
     const supervisor = { name: "systemd" as const, make: () => systemdSupervisor({ scope: "system", staysUpMs: 100 }) };
     const options = { ...DEPLOY_DEFAULTS, projectRoot: h.root, hostId: "host", supervisor };
     const first = await deploy(sourceOf("1.0.0", failing, { files: filesOf("1.0.0", ASKING.more) }), options, () => {});

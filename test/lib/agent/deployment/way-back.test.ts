@@ -58,7 +58,11 @@ const migration = (database: string, also = ""): Record<string, string> => ({
   "apps/web/migrate.js": `${also} process.exit(require("node:fs").existsSync(${JSON.stringify(database)}) ? 0 : 3);`,
 });
 
-t.test("what does not come back is said, and comes back by itself once it can", async (t) => {
+// They mostly wait, each on a host of its own.
+t.jobs = 3;
+const concurrently = (name: string, body: (t: Test) => Promise<void>) => t.test(name, { buffered: true }, body);
+
+concurrently("what does not come back is said, and comes back by itself once it can", async (t) => {
   const h = await hosted(t);
   const good = h.version("1.0.0", `r.end("one")`, NEEDS, migration(h.database));
   const first = await h.deploy(good);
@@ -84,7 +88,7 @@ t.test("what does not come back is said, and comes back by itself once it can", 
   await until(async () => (await ask(h.port)) === "one", 60_000);
 });
 
-t.test("a database that is back in a moment keeps nothing from coming back", async (t) => {
+concurrently("a database that is back in a moment keeps nothing from coming back", async (t) => {
   const h = await hosted(t);
   t.match(await h.deploy(h.version("1.0.0", `r.end("one")`, NEEDS, migration(h.database))), { outcome: "deployed" });
   await rm(h.database);
@@ -95,7 +99,7 @@ t.test("a database that is back in a moment keeps nothing from coming back", asy
   t.equal(await ask(h.port), "one", "as somebody else finds, too");
 });
 
-t.test("a port that somebody holds is asked for until it is free", async (t) => {
+concurrently("a port that somebody holds is asked for until it is free", async (t) => {
   const h = await hosted(t, "ports");
   t.match(await h.deploy(h.version("1.0.0", `r.end("one")`)), { outcome: "deployed" });
   const squatter = createServer((socket) => socket.destroy());
@@ -117,7 +121,7 @@ t.test("a port that somebody holds is asked for until it is free", async (t) => 
   await until(async () => (await ask(h.port)) === "one", 60_000);
 });
 
-t.test("what a run says of its way back, somebody else finds, too", async (t) => {
+concurrently("what a run says of its way back, somebody else finds, too", async (t) => {
   const h = await hosted(t);
   const body = `const state = fs.readFileSync(database, "utf8"); if (state === "down") process.exit(4);
     state === "up" ? r.end("one") : state === "slow" ? setTimeout(() => r.end("one"), 1500) : r.writeHead(500).end()`;
@@ -137,7 +141,7 @@ t.test("what a run says of its way back, somebody else finds, too", async (t) =>
   }
 });
 
-t.test("a former release that answers 500 is not back", async (t) => {
+concurrently("a former release that answers 500 is not back", async (t) => {
   const h = await hosted(t);
   const body = `fs.existsSync(database) ? r.end("one") : r.writeHead(500).end()`;
   t.match(await h.deploy(h.version("1.0.0", body)), { outcome: "deployed" });
@@ -152,7 +156,7 @@ for (const [how, signalled] of [
   ["a signal ends the asking, and not the way back", true],
   ["a kill while it is asked loses neither quarantine nor report", false],
 ] as const)
-  t.test(how, async (t) => {
+  concurrently(how, async (t) => {
     const h = await hosted(t);
     t.match(await h.deploy(h.version("1.0.0", `fs.existsSync(database) ? r.end("one") : undefined`)), {
       outcome: "deployed",

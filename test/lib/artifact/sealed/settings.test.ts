@@ -36,7 +36,7 @@ t.test("a host takes settings that its operator has made for it", (t) => {
 t.test("what became of settings counts as said by the host alone, in its project", (t) => {
   const said = {
     ...{ project: PROJECT, to: key.fingerprint, number: 1, digest: "ab".repeat(32), at: "2026-01-01T00:00:00Z" },
-    ...({ state: "applied", code: null, ignored: [] } as const),
+    ...{ state: "applied" as const, code: null, ignored: [] },
   };
   const host = { ed25519: key.ed25519, fingerprint: key.fingerprint, project: PROJECT };
   t.match(readOutcome(signOutcome(said, key), host), { number: 1, state: "applied" });

@@ -2,6 +2,9 @@
 // Holds: how often a plugin is asked how it is, and what is logged (lib/runtime/lifecycle/health-monitor.ts)
 import t from "tap";
 import { healthAnswer } from "../../../../lib/contract/surfaces/runtime.ts";
+import type { Catalogue } from "../../../../lib/runtime/catalogue/catalogue.ts";
+import { diagnose } from "../../../../lib/runtime/lifecycle/health.ts";
+import type { Watchdog } from "../../../../lib/runtime/watchdog/watchdog.ts";
 import { actions, startHost, trusted } from "../../../support/runtime/host.ts";
 import { until } from "../../../support/until.ts";
 
@@ -54,4 +57,22 @@ t.test("a plugin is asked at its own interval, and only a change is logged", asy
   await host.result("often", "turn");
   await until(() => told().length > 1);
   t.match(told(), [{ status: "unhealthy" }, { status: "healthy" }]);
+});
+
+t.test("a blocked event loop is told of for a minute, with the plugin that ran", async (t) => {
+  const found = async (agoMs: number, plugin?: string) => {
+    const last = { seconds: 3, plugin, endedAtMs: performance.now() - agoMs };
+    const { checks } = await diagnose({
+      ...{ services: new Map(), catalogue: { all: [] } as unknown as Catalogue, watchdog: { last } as Watchdog },
+      ...{
+        maxGenerationBytes: 1,
+        wall: { wall: undefined, reason: "none" },
+        groups: { groups: undefined, reason: "none" },
+      },
+    });
+    return checks["event_loop"];
+  };
+  t.match(await found(59_000, "slow"), { status: "degraded", message: /for 3 s while the trusted plugin slow ran$/ });
+  t.match(await found(59_000), { status: "degraded", message: /for 3 s$/ });
+  t.match(await found(61_000, "slow"), { status: "healthy", message: "ok" });
 });

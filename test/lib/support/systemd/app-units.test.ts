@@ -5,7 +5,7 @@ import { appSteps, stepsTogether } from "../../../../lib/support/systemd/app-uni
 t.test("systemd reads the units of all applications once, before it starts one", async (t) => {
   const steps = (root: string) =>
     stepsTogether([
-      ...appSteps({ instance: "web", socket: "http", root }),
+      ...appSteps({ instance: "web", socket: ["http", "127.0.0.1:3000"], root }),
       ...appSteps({ instance: "worker", socket: undefined, root }),
     ]);
   t.strictSame(steps("/"), [
