@@ -72,7 +72,7 @@ async function verifyStatements(files: string, { name }: Artifact, sha256: strin
     named.every((digest) => digest === sha256),
     `What is said of ${name} is about other bytes.`,
   );
-  const fault = await CYCLONEDX.validate(readFileSync(join(files, name + ABOUT.cyclonedx), "utf8"));
+  const fault: unknown = await CYCLONEDX.validate(readFileSync(join(files, name + ABOUT.cyclonedx), "utf8"));
   requireThat(fault === null, `The SBOM of ${name} is no CycloneDX 1.6: ${JSON.stringify(fault)}`);
   const counts = await Promise.all(
     [ABOUT.cyclonedx, ABOUT.spdx].map((ending) => readBill(createReadStream(join(files, name + ending)))),
