@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
+import { Spec, Validation } from "@cyclonedx/cyclonedx-library";
 import { extract } from "tar-stream";
 import { readBill } from "../../lib/artifact/statements/bill.ts";
 import packageJson from "../../package.json" with { type: "json" };
@@ -44,6 +45,9 @@ async function verifySums(files: string): Promise<ReadonlyMap<string, string>> {
   return sums;
 }
 
+/** Validator of those who made the format: ours in `readBill` is more lenient. */
+const CYCLONEDX = new Validation.JsonStrictValidator(Spec.Version.v1dot6);
+
 interface SpdxDocument {
   packages: { name: string; checksums?: { checksumValue: string }[] }[];
 }
@@ -54,7 +58,7 @@ interface InTotoStatement {
   subject: { name: string; digest: { sha256: string } }[];
 }
 
-/** Verifies that what is said of an artifact is about its bytes, and that a hub takes its SBOM. */
+/** Verifies that what is said of an artifact is about its bytes, and that a hub and the validator take its SBOM. */
 async function verifyStatements(files: string, { name }: Artifact, sha256: string): Promise<void> {
   const { metadata } = json(join(files, name + ABOUT.cyclonedx)) as CyclonedxDocument;
   const { packages } = json(join(files, name + ABOUT.spdx)) as SpdxDocument;
@@ -68,6 +72,8 @@ async function verifyStatements(files: string, { name }: Artifact, sha256: strin
     named.every((digest) => digest === sha256),
     `What is said of ${name} is about other bytes.`,
   );
+  const fault: unknown = await CYCLONEDX.validate(readFileSync(join(files, name + ABOUT.cyclonedx), "utf8"));
+  requireThat(fault === null, `The SBOM of ${name} is no CycloneDX 1.6: ${JSON.stringify(fault)}`);
   const counts = await Promise.all(
     [ABOUT.cyclonedx, ABOUT.spdx].map((ending) => readBill(createReadStream(join(files, name + ending)))),
   );

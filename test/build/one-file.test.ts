@@ -26,6 +26,7 @@ import { DEFAULT_LIMITS } from "../../lib/artifact/limits.ts";
 import { publicKeyOf } from "../../lib/artifact/signatures/ed25519.ts";
 import { publishProject } from "../../lib/publisher/publish-project.ts";
 import { joinMachines } from "../support/host/joining-machines.ts";
+import { answerUnder } from "../support/host/served-root.ts";
 import { createProject, startHub } from "../support/hub/harness.ts";
 import { ContainerImage } from "../support/programs/container.ts";
 import { needs } from "../support/programs/optional.ts";
@@ -87,6 +88,10 @@ t.test("the single executable is the whole product", { skip: needs("strip"), tim
     for (let index = 0; index < 100; index += 1) writeFileSync(join(folder, `many/${index}.bin`), randomBytes(3000));
     run(file, "plugin", "pack", "many", "--out", "many.zip");
     t.ok(statSync(join(folder, "many.zip")).size > 300_000);
+  });
+
+  t.test("it runs an application", async (t) => {
+    t.match(await answerUnder(t, [file]), /^\d+$/);
   });
 
   t.test("its units start it", async (t) => {

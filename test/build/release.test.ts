@@ -92,6 +92,16 @@ t.test("a release is made and verified without a network", { skip, timeout: 1_20
     /^The two SBOMs of sealift-.*\.tgz name different components/,
   );
   await damaged(
+    "an SBOM that only its makers' validator refuses",
+    async (place) => {
+      const name = `${tarball}.cdx.json`;
+      const text = readFileSync(join(place, "files", name), "utf8");
+      writeFileSync(join(place, "files", name), text.replace('"type": "library"', '"type": "thing"'));
+      await signed(place, name);
+    },
+    /^The SBOM of sealift-.*\.tgz is no CycloneDX 1\.6: .*enum/,
+  );
+  await damaged(
     "a list of packages that is not the signed one",
     (place) => {
       for (const list of globSync(join(place, "apt/dists/stable/main/*/Packages*"))) rmSync(list);

@@ -159,10 +159,13 @@ t.test("the action installs the program whose digest it names, and no other", as
 
 t.test("the component of GitLab publishes by the token of its job", async (t) => {
   const { hub, run, folder } = await prepared(t);
-  const [, job] = parseAllDocuments(await readFile("ci/gitlab/templates/publish.yml", "utf8"));
-  const component = (job!.toJSON() as Record<string, { variables: Record<string, string>; script: string[] }>)[
-    "sealift-publish"
-  ]!;
+  const [head, job] = parseAllDocuments(await readFile("ci/gitlab/templates/publish.yml", "utf8"));
+  const { spec } = head!.toJSON() as { spec: { inputs: Record<string, { default?: string }> } };
+  t.equal(spec.inputs["sealift-version"]!.default, packageJson.version, "its tag fixes what it installs");
+  const { "sealift-publish": component } = job!.toJSON() as {
+    "sealift-publish": { image: string; variables: Record<string, string>; script: string[] };
+  };
+  t.equal(component.image, "$[[ inputs.image ]]", "an image may be named by its digest");
   const inputs: Record<string, string> = {
     ...{ "hub-url": hub.url, target: "project:Harbour", version: "1.0.0", source: "tree", sbom: "", stage: "false" },
   };

@@ -4,6 +4,7 @@ import { globSync, readdirSync, readFileSync, statSync, writeFileSync } from "no
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
+import { answerUnder } from "../support/host/served-root.ts";
 import { World } from "../support/host/world.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -56,6 +57,10 @@ t.test("the installed package passes its self-check", (t) => {
   const { status, stdout, stderr } = run("sealift", ["self-check"]);
   t.equal(status, 0, stdout + stderr);
   t.end();
+});
+
+t.test("the installed package runs an application", async (t) => {
+  t.match(await answerUnder(t, [process.execPath, join(home, "node_modules/.bin/sealift")]), /^\d+$/);
 });
 
 t.test("installed programs publish a project and deploy it, from compiled code alone", async (t) => {

@@ -5,8 +5,9 @@ import { get } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Test } from "tap";
+import { freePort } from "../free-port.ts";
 import { until } from "../until.ts";
-import type { ApplicationRoot } from "./application-root.ts";
+import { ApplicationRoot, HANDED_OVER } from "./application-root.ts";
 
 export const SEALIFT = fileURLToPath(new URL("../../../bin/sealift.ts", import.meta.url));
 
@@ -50,10 +51,20 @@ export class ServedRoot {
     child.stderr!.resume();
   }
 
-  /** Starts it, and waits until it is ready; the test ends it. @param place a number is that of an ordinary user */
-  static async start(t: Test, root: ApplicationRoot, place: ServedPlace | number = "host"): Promise<ServedRoot> {
-    const words = [process.execPath, SEALIFT, "app", "serve", "--json", "--project-root", root.layout.root];
-    const [file, ...args] = placed(place, words);
+  /**
+   * Starts it, and waits until it is ready; the test ends it.
+   *
+   * @param place a number is that of an ordinary user
+   * @param program words that start `sealift`
+   */
+  static async start(
+    t: Test,
+    root: ApplicationRoot,
+    place: ServedPlace | number = "host",
+    program: readonly string[] = [process.execPath, SEALIFT],
+  ): Promise<ServedRoot> {
+    const words = ["app", "serve", "--json", "--project-root", root.layout.root];
+    const [file, ...args] = placed(place, [...program, ...words]);
     const served = new ServedRoot(spawn(file!, args, { stdio: ["ignore", "pipe", "pipe"] }));
     t.teardown(() => served.end("SIGTERM"));
     await until(() => served.has("ready") || served.process.exitCode !== null);
@@ -84,6 +95,16 @@ export const ask = (port: number): Promise<string> =>
     request.on("timeout", () => request.destroy(new Error("silence")));
     request.on("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
   });
+
+/** Has an installed `sealift` run an application. @returns what that answers: the number of its process */
+export async function answerUnder(t: Test, program: readonly string[]): Promise<string> {
+  const root = await ApplicationRoot.make(t);
+  await root.install("web", { app: { listen: ["http"] }, files: { "server.js": HANDED_OVER } });
+  const port = await freePort();
+  await root.grant({ web: { listen: { http: port } } });
+  await ServedRoot.start(t, root, "host", program);
+  return ask(port);
+}
 
 /** Returns why this machine cannot give an application a user of its own; false where it can. */
 export const noOwnUsers = (): string | false =>
