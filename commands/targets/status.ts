@@ -149,8 +149,10 @@ function linesOf(
     for (const right of rights) say("", `+ ${right}`);
   }
   if (lastReport !== undefined) {
-    const { status: ended, resolved_version: version, completed_at: at, error_message: why } = lastReport;
-    say("last try", `${ended} ${version ?? lastReport.requested_version} at ${timeText(at)}${why ? `: ${why}` : ""}`);
+    const { status: ended, resolved_version: version, completed_at: at, error_message: why, bytes } = lastReport;
+    const fetched = bytes > 0 ? `, ${sizeText(bytes)} fetched` : "";
+    const tried = `${ended} ${version ?? lastReport.requested_version} at ${timeText(at)}`;
+    say("last try", `${tried}${fetched}${why ? `: ${why}` : ""}`);
   }
   if (unsentReports > 0) say("unsent", `${counted(unsentReports, "report")} for the hub`);
   return lines;

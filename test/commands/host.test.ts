@@ -6,6 +6,7 @@ import { deploy } from "../../lib/agent/deployment/deploy.ts";
 import { DEPLOY_DEFAULTS } from "../../lib/agent/deployment/run.ts";
 import { healthReport } from "../../lib/agent/reports/health-report.ts";
 import { markUnsent, readReports, reportNames, writeReport } from "../../lib/agent/reports/report.ts";
+import type { Source } from "../../lib/agent/sources/source.ts";
 import { WatchMemory, writePin } from "../../lib/agent/watch/state.ts";
 import { MANIFEST_FILE } from "../../lib/contract/files/manifest.ts";
 import { deployedFile } from "../../lib/releases/deployed.ts";
@@ -23,7 +24,15 @@ const TARGET = GIVEN_TARGET.replace("-", ":");
 async function host(t: Test, versions = ["1.0.0", "2.0.0"]) {
   const root = temporaryFolder(t);
   const options = { ...DEPLOY_DEFAULTS, projectRoot: root, hostId: "host", supervisor: { name: "none" as const } };
-  for (const version of versions) await deploy(sourceOf(version, INSTALL), options, () => undefined);
+  for (const version of versions) {
+    const source = sourceOf(version, INSTALL);
+    const resolve: Source["resolve"] = async (context) => {
+      const resolved = await source.resolve(context);
+      context.emit({ event: "fetch.done", bytes: 1536, files: 1, unpacked_bytes: 4096 });
+      return resolved;
+    };
+    await deploy({ ...source, resolve }, options, () => undefined);
+  }
   const run = (...given: (string | Record<string, string>)[]) =>
     commandLine(
       given.filter((word) => typeof word === "string"),
@@ -60,7 +69,7 @@ t.test("status tells what runs, what is kept, held back and pinned, and how the 
     /disk +\d.* in 2 releases/,
     /pinned +to 2\.0\.0 since 2026-01-01 00:00:00Z: audit/,
     /held back +3\.0\.0 since .*: it fell/,
-    /last try +success 2\.0\.0 at/,
+    /last try +success 2\.0\.0 at .+, 1\.5 KiB fetched$/m,
   ])
     t.match(stdout, pattern);
   t.match(await events("status"), [
