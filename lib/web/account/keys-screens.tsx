@@ -59,7 +59,8 @@ export const keys: Screen = async ({ api, hub }, request) => {
             <>
               {key.name} {key.id === principal.keyId && <Badge tone="busy">this session</Badge>}
               <p className="slug">
-                <code>{key.prefix}…</code> {key.owner} {key.host && `only as ${key.host}`}
+                <code>{key.prefix}…</code> {key.owner}
+                {key.host && `, only as ${key.host}`}
               </p>
             </>
           ),
