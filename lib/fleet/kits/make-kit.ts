@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { MAX_PLAINTEXT_BYTES, NONCE_BYTES, TAG_BYTES } from "../../artifact/limits.ts";
 import { newDek, sealed } from "../../artifact/project/cipher.ts";
-import { type ReadKit, readKitText } from "../../artifact/sealed/kit.ts";
+import { isHubsWord, type ReadKit, readKitText } from "../../artifact/sealed/kit.ts";
 import { callsOf } from "../../client/calls.ts";
 import { DeployClient } from "../../client/deploy-client.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
@@ -69,13 +69,13 @@ export async function makeKit(order: KitOrder): Promise<KitText> {
       : packArchive(order, hub, { kind, slug }, onMade));
     const { made, version, rootVersion } = packed;
     requireAsAsked(made, order);
-    const { id, hub: url, digest, made_at, ends_at, hosts } = made;
+    const { id, hub: url, digest, made_at, ends_at, hub_signature, hosts } = made;
     const says = saysIn(made);
     const text: KitText = {
       ...{ t: "sealift-kit", v: 1, id, hub: url, target: targetText(target), version, digest, made_at, ends_at },
       ...says,
       ...{ roots: await rootsOf(target, hub, rootVersion), provenance: await provenanceOf(target, version, says, hub) },
-      hosts,
+      ...{ hub_signature, hosts },
     };
     const json = JSON.stringify(text);
     const read = readAsHost(json);
@@ -144,11 +144,14 @@ async function packArchive(
 
 /** Reads a kit as a host reads it, before it is on the stick. @throws ArtifactError `bad_answer` */
 function readAsHost(json: string): ReadKit {
+  let kit: ReadKit;
   try {
-    return readKitText(json);
+    kit = readKitText(json);
   } catch (error) {
     throw otherAnswer(`no host could take it (${asSealiftError(error).message})`, error);
   }
+  if (!isHubsWord(kit)) throw otherAnswer("its signature is not one of what it says");
+  return kit;
 }
 
 /** Measures bytes as they pass. */

@@ -24,6 +24,8 @@ const LIES: Record<string, Lie> = {
   "lets it end in seventy years": (made) => ({ ...made, ends_at: IN_SEVENTY_YEARS.ends_at }),
   "lets it end at once": (made) => ({ ...made, ends_at: made.made_at }),
   "has made it in seventy years": (made) => ({ ...made, ...IN_SEVENTY_YEARS }),
+  "has signed something else": (made) => ({ ...made, says: made.says.replace('"facts":{', '"facts":{"more":1,') }),
+  "names another key": (made) => ({ ...made, hub_signature: { ...made.hub_signature, key: NOBODY } }),
   "says what no host can read": (made) => ({ ...made, says: '{"facts":null}' }),
 };
 
