@@ -58,6 +58,7 @@ export class KitMake extends withOptions(kitMake) {
     const names = hosts.map(({ host_id: host }) => host);
     if (!this.json)
       this.print.line(`${targetText(target)} ${kit.version} for ${names.join(", ")}, until ${kit.ends_at}: ${folder}`);
+    if (!this.json) this.print.line(`signed with the hub's key ${kit.hub_signature.key}`);
     if (roll === undefined && given.some((host) => !host.includes("=")))
       this.note("The hub said whose key it is: give --roll fleet.lock to compare each with your own list.");
     if (projectId === undefined)
@@ -66,6 +67,7 @@ export class KitMake extends withOptions(kitMake) {
     const { id, version: made, digest, made_at, ends_at } = kit;
     return this.done({
       ...{ kit: id, target: targetText(target), version: made, hosts: names, digest, made_at, ends_at, folder },
+      hub_key: kit.hub_signature.key,
     });
   }
 }

@@ -12,7 +12,8 @@ export class KitShow extends withOptions(kitShow) {
     details: `
       Reads \`kit.json\`, and verifies nothing: whoever carries a stick can write there what they like. With
       \`--host-key-file\` it says whether the kit is for this host, and compares it with what is sealed to the host. The
-      bytes of the version are verified when it is deployed.
+      bytes of the version are verified when it is deployed. The key that has signed the kit is the hub's if the hub
+      shows the same: \`sealift kit key\`.
     `,
     examples: [["On a stick", "$0 kit show /media/stick"]],
   });
@@ -23,19 +24,20 @@ export class KitShow extends withOptions(kitShow) {
     const { openKitFolder } = await import("../../lib/artifact/kits/kit-folder.ts");
     const kit = await openKitFolder(resolve(this.folder));
     const { text, size } = kit;
-    const { id, hub, target, version, digest, made_at, ends_at, hosts } = text;
+    const { id, hub, target, version, digest, made_at, ends_at, hosts, hub_signature: signature } = text;
     const own = await this.#ownFingerprint(kit);
     const has_ended = Date.parse(ends_at) <= Date.now();
     const facts = { kit: id, target, version, hub, made_at, ends_at, size_bytes: size, hosts: Object.keys(hosts) };
     if (!this.json) {
       this.print.line(`${target} ${version}, ${size} bytes, from ${hub}`);
       this.print.line(`${id}: made ${made_at}, ${has_ended ? "ended" : "ends"} ${ends_at}`);
+      this.print.line(`signed with the key ${signature.key}: compare it with the hub's`);
       for (const fingerprint of facts.hosts)
         this.print.line(`for ${fingerprint}${fingerprint === own ? " (this host)" : ""}`);
     }
     return this.done({
       ...facts,
-      digest,
+      ...{ digest, hub_key: signature.key },
       has_ended,
       is_for_this_host: this.options.hostKey === undefined ? null : own !== null,
     });

@@ -95,7 +95,7 @@ export const kitMake = {
   ...connection,
 };
 
-/** Options of `kit list` and `kit end`. */
+/** Options of `kit list`, `kit end`, `kit key` and `kit submit`. */
 export const kitList = {
   ...group("Kit", {
     ofHost: text({ name: "kit-of-host", flag: "--host", metavar: "HOST", help: "Only kits for this host" }),
@@ -104,6 +104,7 @@ export const kitList = {
   ...connection,
 };
 export const kitEnd = { ...connection };
+export const kitKey = { ...connection };
 export const kitSubmit = { ...connection };
 
 /** Options of `kit show`. */

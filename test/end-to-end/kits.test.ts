@@ -135,8 +135,11 @@ t.test("Python reads a kit from the contract alone", { skip: needs("python3-cryp
   const signer = readFileSync(join(project.folder, project.target.options["signer_public_key"]!), "utf8").trim();
   const read = (site: OfflineSite, from: string, by = signer) =>
     JSON.parse(execFileSync("python3", [reader, from, seedOf(site), by], { encoding: "utf8" })) as object;
-  t.match(read(project, kit), { version: "1.0.0", magic: "28b52ffd", reports: ["success"] });
+  t.match(read(project, kit), {
+    ...{ version: "1.0.0", magic: "28b52ffd", reports: ["success"], hub_key: await project.hubKey() },
+  });
   t.equal(readdirSync(join(kit, "reports")).length, 1);
+  const { hub_signature: other } = await project.kitText(await project.make("other"));
   const plugin = await offlineSite(t, "plugin");
   await plugin.target.publish("2.0.0");
   t.match(read(plugin, await plugin.make("kit")), { version: "2.0.0", magic: "504b0304", reports: [] });
@@ -145,4 +148,6 @@ t.test("Python reads a kit from the contract alone", { skip: needs("python3-cryp
   const changed = await project.copy(kit, "changed");
   await project.writeKit(changed, { ...(await project.kitText(kit)), version: "6.6.6" });
   t.throws(() => read(project, changed), /the terms say otherwise/);
+  await project.writeKit(changed, { ...(await project.kitText(kit)), hub_signature: other });
+  t.throws(() => read(project, changed), /the hub has not signed it/);
 });

@@ -37,7 +37,7 @@ export function lookAgainAt(
  * @throws DeploymentError `policy_refused`
  */
 export async function requirePolicy(
-  run: Run<Deployed & Pick<Source, "connection" | "statements">>,
+  run: Run<Deployed & Pick<Source, "connection" | "statements" | "trust">>,
   { version, identity }: Pick<Resolved, "version" | "identity">,
 ): Promise<Evidence | undefined> {
   const { source, options, layout, emit, signal } = run;
@@ -47,7 +47,7 @@ export async function requirePolicy(
   const target = targetOfName(source.target);
   const brought = source.statements?.();
   const now = Math.max(Date.now(), brought?.notBefore ?? 0);
-  const evidence = await evidenceOf(source, brought, { target, version, signal });
+  const evidence = await evidenceOf(run, brought, { target, version, signal });
   const found =
     typeof evidence === "string"
       ? new PolicyRefusal(evidence, undefined)
@@ -70,14 +70,16 @@ export async function requirePolicy(
 
 /** Returns what the rules look at: what came with the version, or what its hub has of it. A text says why nothing. */
 async function evidenceOf(
-  { connection }: Pick<Source, "connection">,
+  { source: { connection, trust }, options: { policy } }: Run<Deployed & Pick<Source, "connection" | "trust">>,
   brought: BroughtStatements | undefined,
   { target, version, signal }: { target: Target; version: string; signal: AbortSignal },
 ): Promise<Evidence | string | undefined> {
   if (brought !== undefined) {
-    const { answer, provenance } = brought;
-    if (typeof answer === "string") return answer;
-    if (answer.version !== version) return undefined;
+    const { answer, provenance, hubKey } = brought;
+    const { unknownHub } = await import("../policy/hub-keys.ts");
+    const unknown = unknownHub(policy!, { version, hubKey, hasPinnedSigner: trust !== undefined });
+    if (unknown !== undefined) return unknown;
+    if (answer === null || answer.version !== version) return undefined;
     return { ...answer, target, read: (statement) => broughtStatement(statement, provenance) };
   }
   if (connection === undefined) throw deploymentError("internal", "A source without a hub meets no policy.");

@@ -79,8 +79,10 @@ export interface ResolveContext extends Pick<FetchContext, "layout" | "emit" | "
 
 /** Statements about a version that came with it. */
 export interface BroughtStatements {
-  /** Facts and statements as the hub has said them; a text says why there are none that a policy may rest on. */
-  answer: StatementsAnswer | string;
+  /** Facts and statements as the hub has said them; null for a hub without statements. */
+  answer: StatementsAnswer | null;
+  /** Public key that has signed them, 64 hexadecimal digits. */
+  hubKey: string;
   /** Bytes of the provenance; undefined for none. */
   provenance: Buffer | undefined;
   /** Time before which it cannot be now, in milliseconds since 1970: the host's clock may be slow. */

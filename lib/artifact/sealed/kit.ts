@@ -5,6 +5,7 @@ import { artifactError } from "../../contract/errors.ts";
 import { MAX_KIT_BYTES, MAX_KIT_REPORT_BYTES, MAX_KIT_TERMS_BYTES } from "../../contract/kits/limits.ts";
 import {
   type HubSays,
+  type HubsWord,
   type KitReport,
   kitReport,
   type KitTerms,
@@ -12,6 +13,7 @@ import {
   type KitText,
   kitText,
 } from "../../contract/kits/texts.ts";
+import type { TextSignature } from "../../contract/settings/texts.ts";
 import { canonicalJson } from "../../support/documents/canonical-json.ts";
 import { faultsOf } from "../../support/documents/faults.ts";
 import type { DocumentLimits } from "../../support/documents/limits.ts";
@@ -19,7 +21,7 @@ import { safelyParsed } from "../../support/documents/safe-parse.ts";
 import { parseSignedJson, roundedNumber } from "../../support/documents/signed-json.ts";
 import { openSealed, seal } from "./age.ts";
 import type { HostKey } from "./host-key.ts";
-import { readSigned, type SignedKind, type SignedText, signText } from "./signed-text.ts";
+import { isSignatureOf, readSigned, signatureOf, type SignedKind, type SignedText, signText } from "./signed-text.ts";
 
 const limitsOf = (maxBytes: number): DocumentLimits => ({
   maxBytes,
@@ -88,6 +90,21 @@ export const hubSaysText = ({ project, archive, facts }: HubSays): string =>
 
 /** Returns the digest by which terms bind what a hub says. @param says as {@link hubSaysText} returns it */
 export const hubSaysDigest = (says: string): string => createHash("sha256").update(says).digest("hex");
+
+/** Facts that a hub signs of a kit. */
+type Said = Omit<HubsWord, "t" | "v">;
+
+const wordBytes = ({ kit, hub, target, version, digest, made_at, ends_at, said }: Said): Buffer => {
+  const facts = { kit, hub, target, version, digest, made_at, ends_at, said };
+  return Buffer.from(canonicalJson({ t: "sealift-kit-word", v: 1, ...facts } satisfies HubsWord));
+};
+
+/** Signs what a hub says of a kit. @param seed of the hub's key for kits, 32 bytes */
+export const signHubsWord = (word: Said, seed: Uint8Array): TextSignature => signatureOf(wordBytes(word), seed);
+
+/** Tells whether what a kit says is signed by the hub key that it names. */
+export const isHubsWord = (kit: ReadKit): boolean =>
+  isSignatureOf(wordBytes({ ...kit, kit: kit.id }), kit.hub_signature);
 
 /** Seals the terms of a kit to a host. @param reader public X25519 key, hexadecimal @returns base64 */
 export const sealKitTerms = (terms: Omit<KitTerms, "t" | "v">, reader: string): string =>

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type * as z from "zod";
 import type { Code } from "../../contract/codes.ts";
 import { artifactError } from "../../contract/errors.ts";
-import { signedEnvelope } from "../../contract/settings/texts.ts";
+import { signedEnvelope, type TextSignature } from "../../contract/settings/texts.ts";
 import { canonicalJson } from "../../support/documents/canonical-json.ts";
 import { faultsOf } from "../../support/documents/faults.ts";
 import type { DocumentLimits } from "../../support/documents/limits.ts";
@@ -35,6 +35,16 @@ export interface SignedKind<T> {
 
 const digestOf = (message: string): string => createHash("sha256").update(message).digest("hex");
 
+/** Signs a message with a seed of 32 bytes. */
+export const signatureOf = (message: Uint8Array, seed: Uint8Array): TextSignature => ({
+  key: Buffer.from(publicKeyOf(seed)).toString("hex"),
+  sig: Buffer.from(signMessage(seed, message)).toString("hex"),
+});
+
+/** Tells whether a signature is one of a message, by the key that it names. */
+export const isSignatureOf = (message: Uint8Array, { key, sig }: TextSignature): boolean =>
+  isSignedBy(Buffer.from(key, "hex"), message, Buffer.from(sig, "hex"));
+
 /**
  * Signs a text with each of the seeds (docs/contract/settings.md#signed-texts).
  *
@@ -43,11 +53,7 @@ const digestOf = (message: string): string => createHash("sha256").update(messag
  */
 export function signText(signed: object, seeds: readonly Uint8Array[]): string {
   const message = Buffer.from(canonicalJson(signed));
-  const signatures = seeds.map((seed) => ({
-    key: Buffer.from(publicKeyOf(seed)).toString("hex"),
-    sig: Buffer.from(signMessage(seed, message)).toString("hex"),
-  }));
-  return JSON.stringify({ signed, signatures });
+  return JSON.stringify({ signed, signatures: seeds.map((seed) => signatureOf(message, seed)) });
 }
 
 /**
@@ -86,8 +92,7 @@ export function readSigned<T>(text: string, kind: SignedKind<T>): SignedText<T> 
     text,
     isSignedBy: (key) => {
       const own = signatures.filter((signature) => signature.key === key);
-      if (own.length !== 1) return false;
-      return isSignedBy(Buffer.from(key, "hex"), bytes, Buffer.from(own[0]!.sig, "hex"));
+      return own.length === 1 && isSignatureOf(bytes, own[0]!);
     },
   };
 }

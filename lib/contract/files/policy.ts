@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { publicKeyHex } from "../identifiers.ts";
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
@@ -7,6 +8,9 @@ const age = z
   .string()
   .regex(/^\d{1,6}[smhd]$/, "must be a time such as 30m, 24h or 7d")
   .transform((text) => Number(text.slice(0, -1)) * UNITS_MS[text.at(-1)!]!);
+
+/** Most keys of hubs in one policy. */
+const MAX_HUB_KEYS = 4;
 
 /** `policy.yaml`: rules that a version must meet on a host (docs/policy.md). A missing rule requires nothing. */
 export const policyFile = z
@@ -23,9 +27,12 @@ export const policyFile = z
     sbom: z.boolean().optional(),
     /** File with the keys and certificates for verifying provenance. Default: those of the public Sigstore. */
     trusted_root: z.string().min(1).optional(),
+    /** Keys of the hubs whose word counts for a version that came by a kit. Online the hub itself is asked. */
+    hub_keys: z.array(publicKeyHex).min(1).max(MAX_HUB_KEYS).optional(),
   })
   .refine(
-    ({ trusted_root: _, ...rules }) => Object.values(rules).some((rule) => rule !== undefined && rule !== false),
+    ({ trusted_root: _root, hub_keys: _keys, ...rules }) =>
+      Object.values(rules).some((rule) => rule !== undefined && rule !== false),
     "must have at least one rule",
   );
 export type PolicyFile = z.infer<typeof policyFile>;

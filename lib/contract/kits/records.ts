@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { base64Of, hostId, projectId, publicKeyHex, sha256Hex, timestamp, versionLabel } from "../identifiers.ts";
 import { pageQuery } from "../paging.ts";
+import { textSignature } from "../settings/texts.ts";
 import { KIT_LIFETIME_S, MAX_KIT_HOSTS, MAX_KIT_REPORT_BYTES, MAX_KIT_REPORTS } from "./limits.ts";
 import { kitId } from "./texts.ts";
 
@@ -47,10 +48,18 @@ export const madeKit = z.object({
   ends_at: timestamp,
   /** Canonical JSON of `project` or `archive`, and `facts`, as they stand in `kit.json`: the terms have its digest. */
   says: z.string(),
+  /** Signature of the hub over the facts of the kit and the digest of `says`. */
+  hub_signature: textSignature,
   /** Terms of each host, sealed to it, base64, by the host's fingerprint. */
   hosts: z.record(sha256Hex, z.string()),
 });
 export type MadeKit = z.infer<typeof madeKit>;
+
+/** Key with which a hub signs kits. */
+export const kitKey = z.object({
+  /** Ed25519 public key, hexadecimal. */
+  hub_key: publicKeyHex,
+});
 
 export const kitRecord = z.object({
   id: kitId,

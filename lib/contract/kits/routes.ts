@@ -3,6 +3,7 @@ import { noContent, ofKinds, type Route } from "../route.ts";
 import { MAX_KIT_UPLOAD_BYTES } from "./limits.ts";
 import {
   archiveKitRequest,
+  kitKey,
   kitRecord,
   kitReports,
   kitReportsTaken,
@@ -47,6 +48,16 @@ export const listKits = {
   description: "Those of a project are also the kits of plugins and services for its hosts.",
   query: kitsQuery,
   ok: { 200: page(kitRecord) },
+} as const satisfies Route;
+
+export const showKitKey = {
+  ...shared,
+  otherHosts: "none",
+  method: "GET",
+  path: "/kits/key",
+  who: { key: ["deploy", "read"] },
+  summary: "The public key with which this hub signs kits; policies of hosts name it",
+  ok: { 200: kitKey },
 } as const satisfies Route;
 
 export const endKit = {

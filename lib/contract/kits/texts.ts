@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { versionMarks, versionOrigin } from "../facts/version.ts";
 import { base64Of, hostId, sha256Hex, targetForm, timestamp, versionLabel } from "../identifiers.ts";
+import { textSignature } from "../settings/texts.ts";
 import { statementsAnswer } from "../statements/statements.ts";
 import { MAX_ROOT_BYTES } from "../trust/marks.ts";
 import { rootVersion } from "../trust/root.ts";
@@ -30,8 +31,8 @@ export const kitTerms = z.strictObject({
   /** Fingerprint of the host's public keys. */
   to: sha256Hex,
   ...kitFacts,
-  /** SHA-256 of what the hub says of the version, as canonical JSON; left out by hubs that sealed none. */
-  said: sha256Hex.optional(),
+  /** SHA-256 of what the hub says of the version, as canonical JSON. */
+  said: sha256Hex,
   /** Key of `artifact.bin`: AES-256-GCM. */
   key: base64Of(32),
 });
@@ -78,6 +79,8 @@ export const kitText = z
     facts: statementsAnswer.nullable(),
     /** The statement of the kind `provenance`, base64; null for none. */
     provenance: z.base64().nullable(),
+    /** Signature of the hub over a {@link HubsWord}. */
+    hub_signature: textSignature,
     /** Terms of each host, sealed to it, base64, by the host's fingerprint. */
     hosts: z
       .record(sha256Hex, z.string().max(16_384).base64())
@@ -91,6 +94,11 @@ export type KitText = z.infer<typeof kitText>;
 
 /** Facts of a version that a hub says, and no signature of publisher or author covers. */
 export type HubSays = Pick<KitText, "project" | "archive" | "facts">;
+
+/** Facts of a kit that its hub signs: policies of hosts rest on them, and nobody else can state them in its name. */
+export interface HubsWord extends Omit<KitTerms, "t" | "to" | "key"> {
+  t: "sealift-kit-word";
+}
 
 /** A report that comes back from a host without network. */
 export const kitReport = z.strictObject({

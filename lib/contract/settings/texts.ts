@@ -117,16 +117,15 @@ export const settingsOutcome = z.strictObject({
 });
 export type SettingsOutcome = z.infer<typeof settingsOutcome>;
 
+/** Signature of a text, with the public key that verifies it. Ed25519, both in hexadecimal. */
+export const textSignature = z.strictObject({
+  key: publicKeyHex,
+  sig: z.string().regex(/^[0-9a-f]{128}$/, "must be 128 lower-case hexadecimal digits"),
+});
+export type TextSignature = z.infer<typeof textSignature>;
+
 /** A signed text, as it travels: its signatures are over the canonical JSON of `signed`. */
 export const signedEnvelope = z.strictObject({
   signed: z.looseObject({ t: z.string() }),
-  signatures: z
-    .array(
-      z.strictObject({
-        key: publicKeyHex,
-        sig: z.string().regex(/^[0-9a-f]{128}$/, "must be 128 lower-case hexadecimal digits"),
-      }),
-    )
-    .min(1)
-    .max(2),
+  signatures: z.array(textSignature).min(1).max(2),
 });

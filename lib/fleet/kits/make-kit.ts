@@ -1,20 +1,21 @@
 import { createHash } from "node:crypto";
 import { MAX_PLAINTEXT_BYTES, NONCE_BYTES, TAG_BYTES } from "../../artifact/limits.ts";
 import { newDek, sealed } from "../../artifact/project/cipher.ts";
-import { readKitText } from "../../artifact/sealed/kit.ts";
+import { isHubsWord, type ReadKit, readKitText } from "../../artifact/sealed/kit.ts";
 import { callsOf } from "../../client/calls.ts";
 import { DeployClient } from "../../client/deploy-client.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
 import { MarketplaceClient } from "../../client/marketplace-client.ts";
 import { StatementsClient } from "../../client/statements.ts";
 import { hubRoots } from "../../client/trust-roots.ts";
-import { artifactError } from "../../contract/errors.ts";
+import { artifactError, asSealiftError } from "../../contract/errors.ts";
 import { KIT_BYTES_FILE, KIT_FILE, MAX_KIT_ROOTS } from "../../contract/kits/limits.ts";
 import type { KitHost, MadeKit } from "../../contract/kits/records.ts";
 import * as routes from "../../contract/kits/routes.ts";
 import type { HubSays, KitText } from "../../contract/kits/texts.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { type Target, targetText } from "../../contract/target.ts";
+import { otherAnswer, requireAsAsked } from "./as-asked.ts";
 import { prepareStick, removeNew, requireRoom, writeNew } from "./stick.ts";
 
 /** Kit to make. */
@@ -67,17 +68,19 @@ export async function makeKit(order: KitOrder): Promise<KitText> {
       ? packProject(order, hub, slug, onMade)
       : packArchive(order, hub, { kind, slug }, onMade));
     const { made, version, rootVersion } = packed;
-    const { id, hub: url, digest, made_at, ends_at, hosts } = made;
+    requireAsAsked(made, order);
+    const { id, hub: url, digest, made_at, ends_at, hub_signature, hosts } = made;
     const says = saysIn(made);
     const text: KitText = {
       ...{ t: "sealift-kit", v: 1, id, hub: url, target: targetText(target), version, digest, made_at, ends_at },
       ...says,
       ...{ roots: await rootsOf(target, hub, rootVersion), provenance: await provenanceOf(target, version, says, hub) },
-      hosts,
+      ...{ hub_signature, hosts },
     };
     const json = JSON.stringify(text);
+    const read = readAsHost(json);
     await writeNew(folder, KIT_FILE, [Buffer.from(`${json}\n`)]);
-    return readKitText(json);
+    return read;
   } catch (error) {
     await removeNew(folder, KIT_BYTES_FILE);
     if (kept !== undefined) {
@@ -135,8 +138,20 @@ async function packArchive(
   };
   const made = await callsOf(routes, hub).makeArchiveKit[target.kind]({ params: { slug: target.slug }, body: request });
   if (detail.id !== undefined) onMade(made, detail.id);
-  if (saysIn(made).archive?.sha256 !== sha256) throw otherBytes(version);
+  if (made.digest !== digest || saysIn(made).archive?.sha256 !== sha256) throw otherBytes(version);
   return { version, rootVersion, made };
+}
+
+/** Reads a kit as a host reads it, before it is on the stick. @throws ArtifactError `bad_answer` */
+function readAsHost(json: string): ReadKit {
+  let kit: ReadKit;
+  try {
+    kit = readKitText(json);
+  } catch (error) {
+    throw otherAnswer(`no host could take it (${asSealiftError(error).message})`, error);
+  }
+  if (!isHubsWord(kit)) throw otherAnswer("its signature is not one of what it says");
+  return kit;
 }
 
 /** Measures bytes as they pass. */

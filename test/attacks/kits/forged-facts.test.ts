@@ -1,9 +1,6 @@
 /** A carrier writes into `kit.json` what a policy wants to read: approved, old, of a good workflow. */
 import { createHash } from "node:crypto";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import t from "tap";
-import { openKitTerms, sealKitTerms } from "../../../lib/artifact/sealed/kit.ts";
 import { type OfflineSite, offlineSite } from "../../support/host/offline-site.ts";
 
 type Facts = Record<string, unknown>;
@@ -67,21 +64,4 @@ t.test("nor of an archive whose version it is, where its sources are, and which 
     sha256: { archive: { ...archive, sha256: "ab".repeat(32) } },
   });
   t.match((await site.deploy(good)).result, { outcome: "deployed" });
-});
-
-t.test("no policy rests on a kit whose terms do not bind what it says, as those of older hubs", async (t) => {
-  const { target, make, copy, deploy, kitText, writeKit, key, folder } = await offlineSite(t);
-  await target.publish("1.0.0");
-  const good = await make("good");
-  const text = await kitText(good);
-  const terms = openKitTerms((text["hosts"] as Record<string, string>)[key.fingerprint]!, key);
-  const { t: _t, v: _v, said: _said, ...older } = terms;
-  const facts = { ...(text["facts"] as Facts), created_at: "2020-01-01T00:00:00.000Z" };
-  const kit = await copy(good, "older");
-  await writeKit(kit, { ...text, facts, hosts: { [key.fingerprint]: sealKitTerms(older, key.x25519) } });
-  await writeFile(join(folder, "policy.yaml"), "min_age: 24h\n");
-  const policy = ["--policy", "policy.yaml"];
-  t.match((await deploy(kit, policy)).result, { error: { code: "policy_refused", message: /older hub/ } });
-  t.match((await deploy(good, policy)).result, { error: { code: "policy_refused", message: /old enough from/ } });
-  t.match((await deploy(kit)).result, { outcome: "deployed" }, "without a policy nothing is different");
 });

@@ -2,7 +2,7 @@
 import { copyFile, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
-import { openKitTerms, readKitText, sealKitTerms } from "../../../lib/artifact/sealed/kit.ts";
+import { remadeKit } from "../../support/forged/kits.ts";
 import { offlineSite, sealift } from "../../support/host/offline-site.ts";
 
 t.test("the report of a first kit that failed travels with the next stick", async (t) => {
@@ -11,11 +11,7 @@ t.test("the report of a first kit that failed travels with the next stick", asyn
   const kit = await make("kit");
   const text = await kitText(kit);
   const signature = Buffer.alloc(64, 3).toString("base64");
-  const lies = { ...text, project: { ...(text["project"] as object), signature } };
-  const { said } = readKitText(JSON.stringify(lies));
-  const { t: _t, v: _v, ...terms } = openKitTerms((text["hosts"] as Record<string, string>)[key.fingerprint]!, key);
-  const hosts = { [key.fingerprint]: sealKitTerms({ ...terms, said }, key.x25519) };
-  await writeKit(kit, { ...lies, hosts });
+  await writeKit(kit, remadeKit(text, { project: { ...(text["project"] as object), signature } }, key));
   await writeFile(join(kit, "reports"), "whatever keeps the stick from taking it");
   t.match((await deploy(kit)).result, { error: { code: "kit_changed", message: /\(signature_invalid\)\.$/ } });
   const collect = (to: string) =>

@@ -59,13 +59,13 @@ t.test("three versions on sticks, once back, and every report stands in the flee
 });
 
 t.test("a policy is met by what the kit says of the version", async (t) => {
-  const { folder, target, make, deploy } = await offlineSite(t);
+  const { folder, target, make, deploy, hubKey } = await offlineSite(t);
   await target.publish("1.0.0");
   const published = Date.now();
   const kit = await make("kit");
-  await writeFile(join(folder, "policy.yaml"), "min_age: 1d\n");
+  await writeFile(join(folder, "policy.yaml"), `min_age: 1d\nhub_keys: [${await hubKey()}]\n`);
   t.match((await deploy(kit, ["--policy", "policy.yaml"])).result, { error: { code: "policy_refused" } });
-  await writeFile(join(folder, "policy.yaml"), "min_age: 1s\n");
+  await writeFile(join(folder, "policy.yaml"), `min_age: 1s\nhub_keys: [${await hubKey()}]\n`);
   await until(() => Date.now() > published + 1100);
   t.match((await deploy(kit, ["--policy", "policy.yaml"])).result, { outcome: "deployed" });
 });

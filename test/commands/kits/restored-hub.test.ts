@@ -8,7 +8,7 @@ import { offlineSite, sealift } from "../../support/host/offline-site.ts";
 import { startHub } from "../../support/hub/harness.ts";
 
 t.test("a hub that was restored to before a kit says so of its report, and takes those of others", async (t) => {
-  const { hub, folder, target, root, make, made, deploy } = await offlineSite(t);
+  const { hub, folder, target, root, make, made, deploy, kitText } = await offlineSite(t);
   await target.publish("1.0.0");
   const first = await make("first");
   t.match((await deploy(first)).result, { outcome: "deployed" });
@@ -38,6 +38,9 @@ t.test("a hub that was restored to before a kit says so of its report, and takes
   // The hub has no version 1.1.0 any more: the next kit is of the older one, and made later than the lost one.
   const next = await made("next", ["--hub-url", restored.url]);
   t.equal(next.code, 0, next.stderr + next.stdout);
+  const { hub_signature: before } = await kitText(first);
+  const { hub_signature: after } = await kitText(join(folder, "next"));
+  t.match(after, { key: (before as { key: string }).key }, "policies name one key of a hub, which a backup brings back");
   const back = ["--version", "1.0.0"];
   t.match((await deploy(join(folder, "next"), back)).result, { outcome: "deployed", version: "1.0.0" });
   t.match((await deploy(lost)).result, { error: { code: "kit_older" } });

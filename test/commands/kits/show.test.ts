@@ -3,13 +3,13 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import { hostKeyOf, newHostSeed } from "../../../lib/artifact/sealed/host-key.ts";
-import { openKitTerms, sealKitTerms } from "../../../lib/artifact/sealed/kit.ts";
 import { hostLine } from "../../../lib/contract/settings/host-line.ts";
+import { remadeKit } from "../../support/forged/kits.ts";
 import { offlineSite, sealift } from "../../support/host/offline-site.ts";
 import { commandLine } from "../../support/programs/command-line.ts";
 
 t.test("with the host's key, a kit is shown to be for it, for others, changed or ended", async (t) => {
-  const { folder, target, key, make, copy, kitText, writeKit } = await offlineSite(t);
+  const { hub, folder, target, key, make, copy, hubKey, kitText, writeKit } = await offlineSite(t);
   await target.publish("1.0.0");
   const good = await make("good");
   const text = await kitText(good);
@@ -36,16 +36,20 @@ t.test("with the host's key, a kit is shown to be for it, for others, changed or
   await writeFile(join(cut, "artifact.bin"), "short");
   t.match(await show(cut), { error: { code: "kit_changed", message: /artifact\.bin has 5 bytes/ } });
 
-  const { t: _t, v: _v, ...terms } = openKitTerms((text["hosts"] as Record<string, string>)[key.fingerprint]!, key);
   const times = { made_at: "2020-01-01T00:00:00.000Z", ends_at: "2020-01-08T00:00:00.000Z" };
   const ended = await copy(good, "ended");
-  await writeKit(ended, {
-    ...{ ...text, ...times },
-    hosts: { [key.fingerprint]: sealKitTerms({ ...terms, ...times }, key.x25519) },
-  });
+  await writeKit(ended, remadeKit(text, times, key));
   t.match(await show(ended), { is_for_this_host: true, has_ended: true });
   const { stdout } = await commandLine(["kit", "show", ended], { cwd: folder, env: process.env });
   t.match(stdout, /ended 2020-01-08/);
+  const own = await hubKey();
+  t.equal((await show(good))["hub_key"], own);
+  t.not((await show(ended))["hub_key"], own, "a kit that somebody else has made names another key");
+  const { stdout: shown } = await commandLine(["kit", "show", good], { cwd: folder, env: process.env });
+  t.match(shown, `signed with the key ${own}`);
+  const { api_key_file: api } = target.options;
+  const asked = await sealift(folder, ["kit", "key", "--hub-url", hub.url, "--api-key-file", api!]);
+  t.match(asked.result, { status: "success", hub_key: own });
 });
 
 t.test(

@@ -12,6 +12,7 @@ import { hostLine } from "../../../lib/contract/settings/host-line.ts";
 import { targetName } from "../../../lib/contract/target.ts";
 import { layoutOf } from "../../../lib/releases/layout.ts";
 import { readQuarantine } from "../../../lib/releases/quarantine.ts";
+import { remadeKit } from "../../support/forged/kits.ts";
 import { offlineSite } from "../../support/host/offline-site.ts";
 
 t.test("a kit that was changed is refused with a code, and the right one is taken afterwards", async (t) => {
@@ -36,6 +37,8 @@ t.test("a kit that was changed is refused with a code, and the right one is take
     return { [key.fingerprint]: sealKitTerms(facts, key.x25519) };
   };
   const sibs = await kitText(sibling);
+  const signature = text["hub_signature"] as { key: string; sig: string };
+  const publicHex = stranger.ed25519;
 
   /** Changes of a copy, each with the code of its refusal. */
   const cases: [name: string, code: string, change: (kit: string) => Promise<unknown>][] = [
@@ -106,6 +109,17 @@ t.test("a kit that was changed is refused with a code, and the right one is take
       },
     ],
     ["two names differ in their case", "kit_unreadable", (kit) => writeFile(join(kit, "KIT.JSON"), "{}")],
+    [
+      "the hub's signature is of another kit",
+      "kit_changed",
+      (kit) => writeKit(kit, { ...text, hub_signature: sibs["hub_signature"] }),
+    ],
+    [
+      "the hub's signature is by another key than it names",
+      "kit_changed",
+      (kit) => writeKit(kit, { ...text, hub_signature: { ...signature, key: publicHex } }),
+    ],
+    ["it has no signature of a hub", "kit_unreadable", (kit) => writeKit(kit, { ...text, hub_signature: undefined })],
     ["the version is another", "kit_changed", (kit) => writeKit(kit, { ...text, version: "9.9.9" })],
     ["the end is later", "kit_changed", (kit) => writeKit(kit, { ...text, ends_at: "2099-01-01T00:00:00.000Z" })],
     ["it is made later", "kit_changed", (kit) => writeKit(kit, { ...text, made_at: "2099-01-01T00:00:00.000Z" })],
@@ -198,12 +212,10 @@ t.test("an end binds, and an older kit stays older, whatever the clock shows", a
   await target.publish("1.0.0");
   const good = await make("good");
   const text = await kitText(good);
-  const terms = openKitTerms((text["hosts"] as Record<string, string>)[key.fingerprint]!, key);
   /** A kit as a hub would have made it at another time. */
   const madeAt = async (name: string, made_at: string, ends_at: string): Promise<string> => {
     const kit = await copy(good, name);
-    const { t: _t, v: _v, ...facts } = { ...terms, made_at, ends_at };
-    await writeKit(kit, { ...text, made_at, ends_at, hosts: { [key.fingerprint]: sealKitTerms(facts, key.x25519) } });
+    await writeKit(kit, remadeKit(text, { made_at, ends_at }, key));
     return kit;
   };
   const ended = await madeAt("ended", "2020-01-01T00:00:00.000Z", "2020-01-08T00:00:00.000Z");

@@ -9,10 +9,10 @@ import { builtProgram } from "../../support/programs/command-line.ts";
 /** A site whose host takes a kit with a clock that shows another year, and hands its report in. */
 async function inYear(t: Test, year: string) {
   const site = await offlineSite(t);
-  const { hub, folder, target, root, make } = site;
+  const { hub, folder, target, root, make, hubKey } = site;
   await target.publish("1.0.0");
   const kit = await make("kit");
-  await writeFile(join(folder, "policy.yaml"), "min_age: 24h\n");
+  await writeFile(join(folder, "policy.yaml"), `min_age: 24h\nhub_keys: [${await hubKey()}]\n`);
   const { env } = movedClock(t, Date.parse(`${year}-06-01T00:00:00.000Z`) - Date.now());
   const to = ["--hub-url", hub.url, "--api-key-file", target.options["api_key_file"]!];
   return {

@@ -46,6 +46,8 @@ export interface OfflineSite {
   deploy: (kit: string, more?: readonly string[], env?: Record<string, string>) => Promise<Result>;
   /** Copies a kit, to be changed. */
   copy: (kit: string, name: string) => Promise<string>;
+  /** Returns the key with which the hub signs kits. */
+  hubKey: () => Promise<string>;
   kitText: (kit: string) => Promise<Record<string, unknown>>;
   writeKit: (kit: string, text: object) => Promise<void>;
 }
@@ -98,6 +100,7 @@ export async function offlineSite(
       await cp(kit, join(folder, name), { recursive: true });
       return join(folder, name);
     },
+    hubKey: async () => (await hub.call("GET", "/devkeys/kits/key")).body["hub_key"] as string,
     kitText: async (kit) => JSON.parse(await readFile(join(kit, "kit.json"), "utf8")) as Record<string, unknown>,
     writeKit: (kit, text) => writeFile(join(kit, "kit.json"), JSON.stringify(text)),
   };

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 RAW = (serialization.Encoding.Raw, serialization.PublicFormat.Raw)
-FIELDS = {"t", "v", "id", "hub", "target", "version", "digest", "made_at", "ends_at", "roots", "facts", "provenance", "hosts"}
+FIELDS = {"t", "v", "id", "hub", "target", "version", "digest", "made_at", "ends_at", "roots", "facts", "provenance", "hub_signature", "hosts"}
 TERMS = {"t", "v", "kit", "to", "hub", "target", "version", "digest", "made_at", "ends_at", "said", "key"}
 
 
@@ -108,6 +108,12 @@ def main(folder, seed, signer):
     said = {name: kit[name] for name in ("project", "archive", "facts") if name in kit}
     if hashlib.sha256(canonical(said)).hexdigest() != terms["said"]:
         refuse("the hub has said something else")
+    word = {"t": "sealift-kit-word", "v": 1, "kit": kit["id"], "said": terms["said"], **{name: kit[name] for name in same}}
+    try:
+        named = Ed25519PublicKey.from_public_bytes(bytes.fromhex(kit["hub_signature"]["key"]))
+        named.verify(bytes.fromhex(kit["hub_signature"]["sig"]), canonical(word))
+    except InvalidSignature:
+        refuse("the hub has not signed it")
     bytes_ = regular(folder, "artifact.bin")
     if hashlib.sha256(bytes_).hexdigest() != kit["digest"]:
         refuse("another artifact.bin")
@@ -134,7 +140,7 @@ def main(folder, seed, signer):
         if hashlib.sha256(message).hexdigest()[:16] + ".json" != name or signed["t"] != "sealift-report":
             refuse("another report")
         reports.append(json.loads(signed["report"])["status"])
-    print(json.dumps({"kit": kit["id"], "version": kit["version"], "magic": plain[:4].hex(), "reports": reports}))
+    print(json.dumps({"kit": kit["id"], "version": kit["version"], "magic": plain[:4].hex(), "hub_key": kit["hub_signature"]["key"], "reports": reports}))
 
 
 main(*sys.argv[1:])

@@ -73,9 +73,6 @@ function requireSaid({ project, archive }: KitText, { contentSha256, artifactSha
     throw changedKit("kit.json has another sha256 than the archive");
 }
 
-const noFacts = (version: string): string =>
-  `The kit tells nothing of ${version} that a policy could rest on: an older hub has made it, and its terms do not bind what kit.json says. Have it made again.`;
-
 function kitSource(choice: KitChoice, target: Target, { base, sourceOf, report }: KitParts): Source {
   let opened: HostKit | undefined;
   const { kind, slug, requestedVersion, trust } = base;
@@ -91,12 +88,13 @@ function kitSource(choice: KitChoice, target: Target, { base, sourceOf, report }
       if (kit !== undefined) await sourceOf(kit).followRoot?.(context, named, false);
     },
     statements() {
-      const { facts = null, provenance = null, version = "the version" } = opened?.text ?? {};
+      if (opened === undefined) throw new Error("the kit was not opened");
+      const { facts, provenance, hub_signature: signature } = opened.text;
       return {
-        // Whoever carries a stick may write facts that its terms do not bind.
-        answer: opened?.terms.said === undefined || facts === null ? noFacts(version) : facts,
+        answer: facts,
+        hubKey: signature.key,
         provenance: provenance === null ? undefined : Buffer.from(provenance, "base64"),
-        notBefore: opened?.notBefore ?? 0,
+        notBefore: opened.notBefore,
       };
     },
     async resolve(context) {

@@ -1,10 +1,11 @@
 import type { FastifyRequest } from "fastify";
 import { isUsableReader } from "../../../artifact/sealed/age.ts";
 import { hostFingerprint } from "../../../artifact/sealed/host-key.ts";
-import { hubSaysDigest, hubSaysText, sealKitTerms } from "../../../artifact/sealed/kit.ts";
+import { hubSaysDigest, hubSaysText, sealKitTerms, signHubsWord } from "../../../artifact/sealed/kit.ts";
+import { publicKeyOf } from "../../../artifact/signatures/ed25519.ts";
 import type { KitHost, MadeKit } from "../../../contract/kits/records.ts";
 import * as routes from "../../../contract/kits/routes.ts";
-import type { HubSays, KitTerms } from "../../../contract/kits/texts.ts";
+import type { HubSays } from "../../../contract/kits/texts.ts";
 import { SIGNATURE_PREFIX } from "../../../contract/surfaces/headers.ts";
 import { targetText } from "../../../contract/target.ts";
 import { audited } from "../../access/audit.ts";
@@ -18,6 +19,7 @@ import { recordId } from "../../base/identity.ts";
 import type { Principal } from "../../base/principal.ts";
 import { controls } from "../../base/rights.ts";
 import { pageOf } from "../../http/documentation.ts";
+import { hubKey } from "../../keys/hub-secret.ts";
 import { findArtifact, locatedFacts } from "../../records/artifacts.ts";
 import { statementsAbout } from "../../records/hooks.ts";
 import { findProject, type Project } from "../../records/projects.ts";
@@ -66,6 +68,9 @@ export function kitRoutes(options: MountOptions<Core>): readonly Served[] {
   const { kysely: db, statements } = hub.database;
   const controlled = controlledBy(hub);
 
+  /** Returns the seed of the key with which this hub signs kits; hubs of one database share it. */
+  const signingSeed = (): Promise<Buffer> => hubKey(db, hub.keyring, "kits", hub.now());
+
   /** Returns what the hub says of a version. @param id of the version */
   async function saysOf(id: string, described: Pick<HubSays, "project" | "archive">): Promise<HubSays> {
     const version = await findVersionById(db, id);
@@ -91,6 +96,7 @@ export function kitRoutes(options: MountOptions<Core>): readonly Served[] {
     const id = recordId("kit", now);
     const authority = { principal, projectIds: [packed.isControlled ? project_id : null, hostsProjectId] } as const;
     const url = hub.publicUrl();
+    const seed = await signingSeed();
     await audited(hub, request, authority, async (transaction, tell) => {
       const row = {
         id,
@@ -113,13 +119,13 @@ export function kitRoutes(options: MountOptions<Core>): readonly Served[] {
         },
       });
     });
-    const bound = { said: hubSaysDigest(says), key };
-    const terms = { kit: id, hub: url, target, version, digest, ...times, ...bound } satisfies Partial<KitTerms>;
+    const word = { kit: id, hub: url, target, version, digest, ...times, said: hubSaysDigest(says) };
     const sealed = hosts.map((host) => {
       const to = hostFingerprint(host);
-      return [to, sealKitTerms({ ...terms, to }, host.x25519)] as const;
+      return [to, sealKitTerms({ ...word, key, to }, host.x25519)] as const;
     });
-    return { id, hub: url, digest, ...times, says, hosts: Object.fromEntries(sealed) };
+    const hub_signature = signHubsWord(word, seed);
+    return { id, hub: url, digest, ...times, says, hub_signature, hosts: Object.fromEntries(sealed) };
   }
 
   /** Finds a kit by its target or the project of its hosts, for a key that acts on it. @throws HubError 404 */
@@ -201,6 +207,10 @@ export function kitRoutes(options: MountOptions<Core>): readonly Served[] {
       if (found.items.length === 0 && !isControlled) throw notFound("There is no such project, plugin or service.");
       return found;
     }),
+
+    serve(routes.showKitKey, async () => ({
+      hub_key: Buffer.from(publicKeyOf(await signingSeed())).toString("hex"),
+    })),
 
     serve(routes.endKit, async (request, principal) => {
       const found = await kitOf(principal, request.params.id, request.params.kit);

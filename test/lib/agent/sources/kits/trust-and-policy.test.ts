@@ -65,13 +65,14 @@ t.test("a policy decides by what came with the kit", async (t) => {
   const { make, take } = await rooted(t);
   const kit = await make("1.0.0");
   t.equal(kit.facts?.version, "1.0.0");
-  const policy = { file: "policy.yaml", approved: true, trustedRoot: undefined } as unknown as DeployOptions["policy"];
+  const rests = { file: "policy.yaml", hub_keys: [kit.hub_signature.key] };
+  const policy = { ...rests, approved: true, trustedRoot: undefined } as unknown as DeployOptions["policy"];
   t.match(await take("1.0.0", { policy }), {
     outcome: "failed",
     error: { code: "policy_refused", message: /nobody has approved it/ },
   });
-  const young = { file: "policy.yaml", min_age: 86_400_000 } as unknown as DeployOptions["policy"];
+  const young = { ...rests, min_age: 86_400_000 } as unknown as DeployOptions["policy"];
   t.match(await take("1.0.0", { policy: young }), { error: { code: "policy_refused", message: /old enough from/ } });
-  const old = { file: "policy.yaml", min_age: 1 } as unknown as DeployOptions["policy"];
+  const old = { ...rests, min_age: 1 } as unknown as DeployOptions["policy"];
   t.match(await take("1.0.0", { policy: old }), { outcome: "deployed" });
 });
