@@ -182,8 +182,18 @@ async function rootsOf(target: Target, hub: HubConnection, newest: number | unde
   return roots;
 }
 
-/** Reads what the hub says of a version, unknown fields included: the terms bind all of them. */
-const saysIn = ({ says }: MadeKit): HubSays => JSON.parse(says) as HubSays;
+/**
+ * Reads what the hub says of a version, unknown fields included: the terms bind all of them.
+ *
+ * @throws ArtifactError `bad_answer`
+ */
+function saysIn({ says }: MadeKit): HubSays {
+  try {
+    return JSON.parse(says) as HubSays;
+  } catch (error) {
+    throw otherAnswer("what it says of the version is not JSON", error);
+  }
+}
 
 const otherBytes = (version: string) =>
   artifactError("artifact_changed", `The bytes of ${version} are not those of which the hub has the digest.`, {

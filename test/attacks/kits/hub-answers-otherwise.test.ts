@@ -26,6 +26,7 @@ const LIES: Record<string, Lie> = {
   "has made it in seventy years": (made) => ({ ...made, ...IN_SEVENTY_YEARS }),
   "has signed something else": (made) => ({ ...made, says: made.says.replace('"facts":{', '"facts":{"more":1,') }),
   "names another key": (made) => ({ ...made, hub_signature: { ...made.hub_signature, key: NOBODY } }),
+  "says nothing that is JSON": (made) => ({ ...made, says: "{" }),
   "says what no host can read": (made) => ({ ...made, says: '{"facts":null}' }),
 };
 

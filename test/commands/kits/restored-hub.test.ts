@@ -40,7 +40,11 @@ t.test("a hub that was restored to before a kit says so of its report, and takes
   t.equal(next.code, 0, next.stderr + next.stdout);
   const { hub_signature: before } = await kitText(first);
   const { hub_signature: after } = await kitText(join(folder, "next"));
-  t.match(after, { key: (before as { key: string }).key }, "policies name one key of a hub, which a backup brings back");
+  t.match(
+    after,
+    { key: (before as { key: string }).key },
+    "policies name one key of a hub, which a backup brings back",
+  );
   const back = ["--version", "1.0.0"];
   t.match((await deploy(join(folder, "next"), back)).result, { outcome: "deployed", version: "1.0.0" });
   t.match((await deploy(lost)).result, { error: { code: "kit_older" } });
