@@ -111,7 +111,7 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
         report_id: id,
         record,
         steps: taken === undefined ? null : JSON.stringify(taken),
-        is_bound: isBound || wasBound ? 1 : 0,
+        is_bound: isOwn || wasBound ? 1 : 0,
         seen_at: isNamed ? createdAt : (earlier?.seen_at ?? null),
         first_change: earlier?.first_change ?? change,
         root_version: root?.version ?? earlier?.root_version ?? null,
