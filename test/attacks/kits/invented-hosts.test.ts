@@ -1,5 +1,5 @@
 // Holds: which hosts of kits a rollout counts (lib/hub/features/rollouts/tally.ts, lib/hub/records/reports.ts)
-/** Whoever may make kits invents hosts, to carry a rollout past its canary or to halt it. */
+/** A key that may make kits invents hosts, to carry a rollout past its canary or to halt it. */
 import t from "tap";
 import { newSigner, publication, startHub } from "../../support/hub/harness.ts";
 import { asOffline, offlineHost, projectKit, reportOf, submitted } from "../../support/hub/kits.ts";
