@@ -5,6 +5,7 @@ import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
 import type { StepOutcome } from "../../contract/surfaces/reports.ts";
 import type { RootMark } from "../../contract/trust/marks.ts";
 import { HubError } from "../base/errors.ts";
+import { timeOfId } from "../base/identity.ts";
 import type { FleetKey } from "./fleet.ts";
 import type { ReportsTable } from "./fleet-tables.ts";
 import { hooksOf, keysOfHost } from "./hooks.ts";
@@ -173,13 +174,13 @@ const logged = ({ hostId, deployment, createdAt, ...report }: IncomingReport): I
 });
 
 /**
- * Tells whether a record was made after another one. Of reports that came by one kit at one time, which a wrong clock
- * makes the same for all, what the host says decides.
+ * Tells whether a record was made after another one. Of two that kits brought the host's own order decides, since a
+ * wrong clock makes times of receipt of them: it takes no older kit, and its clock tells reports of one kit apart.
  */
 function isAfter(known: StoredRecord, record: StoredRecord): boolean {
-  if (known.created_at !== record.created_at) return known.created_at > record.created_at;
-  if (known.by_kit?.kit !== record.by_kit?.kit) return false;
-  return Date.parse(known.completed_at) > Date.parse(record.completed_at);
+  if (known.by_kit === undefined || record.by_kit === undefined) return known.created_at > record.created_at;
+  const ahead = timeOfId(known.by_kit.kit) - timeOfId(record.by_kit.kit);
+  return ahead > 0 || (ahead === 0 && Date.parse(known.completed_at) > Date.parse(record.completed_at));
 }
 
 /** Version that a host runs and its signer, from one report. */
