@@ -128,12 +128,13 @@ export async function leaveHosts(
     .execute();
 }
 
+/** Changes a host in the kits for it. One of its name that was removed before is another machine, and stays. */
 async function changeHosts(
   db: Queries,
   { projectId, hostId }: NamedHost,
   columns: Partial<Pick<KitHostsTable, "host_id" | "removed_at">>,
 ): Promise<void> {
-  await updateWhere(own(db), "kit_hosts", { host_id: hostId })
+  await updateWhere(own(db), "kit_hosts", { host_id: hostId, removed_at: null })
     .set(columns)
     .where("kit_id", "in", (eb) => eb.selectFrom("kits").select("id").where(isOf(projectId)))
     .execute();
