@@ -32,6 +32,9 @@ export function recordId(prefix: string, now: number): string {
 /** Returns a text that sorts after all earlier ids and before all later ones. @param now milliseconds since 1970 */
 export const firstId = (prefix: string, now: number): string => `${prefix}_${now.toString(16).padStart(12, "0")}`;
 
+/** Returns when a record id was made, in milliseconds since 1970. */
+export const timeOfId = (id: string): number => Number.parseInt(id.slice(id.indexOf("_") + 1).slice(0, 12), 16);
+
 /** Pattern of record ids, under which blobs are stored. Other files in a storage are not the hub's. */
 export const BLOB_ID = /^[a-z]{3}_[0-9a-f]{32}$/;
 

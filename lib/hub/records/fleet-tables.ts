@@ -55,7 +55,7 @@ export const hosts = table(
     labels: json.nullable(),
     /** Change number of the view at its first report since it was last forgotten. */
     first_change: count,
-    /** Whether a key that speaks for it alone has reported it. From then on no other key may. */
+    /** Whether a key that speaks for it alone, or that of its card, has reported it. From then on no other one may. */
     is_bound: yes,
     /**
      * State by the record alone; a host not heard of since long before counts as silent. This and the next columns are

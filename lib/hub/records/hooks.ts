@@ -7,7 +7,7 @@ import type { RollingVersion } from "./latest/gate.ts";
 import type { Locked } from "./locked.ts";
 import type { Queries, Transacted, TransactedIn } from "./port.ts";
 import type { Project } from "./projects.ts";
-import type { HostSignature, StoredReport } from "./reports.ts";
+import type { StoredReport } from "./reports.ts";
 import type { AnyTable } from "./table.ts";
 import type { OwnerChange } from "./transfer.ts";
 import type { Version } from "./versions.ts";
@@ -100,11 +100,6 @@ export function hooksOf(db: Queries): readonly RecordHooks[] {
 /** Requires that every feature admits an upload. @throws HubError */
 export async function admitBytes(transaction: Transacted, upload: Upload): Promise<void> {
   for (const hooks of hooksOf(transaction)) await hooks.admit?.(transaction, upload);
-}
-
-/** Tells whether a host of a project signs by a key, as some feature knows. */
-export async function isKeyOfHost(db: Queries, hostId: string, { key, projectId }: HostSignature): Promise<boolean> {
-  return (await keysOfHost(db, projectId, hostId)).some(({ ed25519 }) => ed25519 === key);
 }
 
 /** Returns the public keys of a host of a project, as each feature that keeps some knows them. */

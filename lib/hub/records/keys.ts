@@ -170,6 +170,24 @@ export function revokeKey(db: Queries, id: string, now: string): Promise<boolean
   });
 }
 
+/**
+ * Tells whether an API key that is not revoked speaks for a host alone: one of its project, of the owner of that, or of
+ * the holder of the fleet in which it stands.
+ */
+export async function hasKeyOfItsOwn(
+  db: Queries,
+  { holder, projectId, hostId: host }: { holder: string; projectId: string; hostId: string },
+): Promise<boolean> {
+  const found = selectWhere(db, "api_keys", { host, revoked_at: null })
+    .select("id")
+    .where((eb) => {
+      const owner = eb.selectFrom("projects").select("projects.owner").where("projects.id", "=", projectId);
+      const ofOwner = eb.and([eb("project_id", "is", null), eb("owner", "=", owner)]);
+      return eb.or([eb("project_id", "=", projectId), eb("owner", "=", holder), ofOwner]);
+    });
+  return (await found.limit(1).executeTakeFirst()) !== undefined;
+}
+
 /** Revokes all keys of a project that speak for a host, and their sessions. @returns their ids */
 export async function revokeKeysOfHost<In>(
   transaction: TransactedIn<In>,

@@ -5,10 +5,13 @@ import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
 import type { StepOutcome } from "../../contract/surfaces/reports.ts";
 import type { RootMark } from "../../contract/trust/marks.ts";
 import { HubError } from "../base/errors.ts";
+import { timeOfId } from "../base/identity.ts";
+import type { FleetKey } from "./fleet.ts";
 import type { ReportsTable } from "./fleet-tables.ts";
-import { hooksOf, isKeyOfHost } from "./hooks.ts";
+import { hooksOf, keysOfHost } from "./hooks.ts";
 import type { StoredRecord } from "./host-columns.ts";
 import { advanceView, hostsBefore, type NewHost, storeHosts } from "./host-rows.ts";
+import { hasKeyOfItsOwn } from "./keys.ts";
 import type { Queries } from "./port.ts";
 
 /** Signature of a host under its report. */
@@ -92,9 +95,9 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
     ] of added.entries()) {
       const earlier = hosts.get(hostId);
       const wasBound = (earlier ?? before.get(hostId))?.is_bound === 1;
-      // Whoever makes a kit names the keys of its hosts: that of a host with a key of its own must be known otherwise.
-      const isOwn = isBound || (signedBy !== undefined && (await isKeyOfHost(transaction, hostId, signedBy)));
-      if (wasBound && !isOwn) throw hasOwnKey(hostId);
+      const signer = signedBy && (await signerOf(transaction, view, hostId, signedBy));
+      const isOwn = isBound || signer === "itself";
+      if ((wasBound || signer === "another") && !isOwn) throw hasOwnKey(hostId);
       // A failed deployment that does not report the running version is assumed to have left it unchanged.
       const known = earlier?.record ?? parsed(before.get(hostId)?.record);
       if (signedBy !== undefined && known !== undefined && isAfter(known, hostRecord)) continue;
@@ -111,7 +114,7 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
         report_id: id,
         record,
         steps: taken === undefined ? null : JSON.stringify(taken),
-        is_bound: isBound || wasBound ? 1 : 0,
+        is_bound: isOwn || wasBound ? 1 : 0,
         seen_at: isNamed ? createdAt : (earlier?.seen_at ?? null),
         first_change: earlier?.first_change ?? change,
         root_version: root?.version ?? earlier?.root_version ?? null,
@@ -123,6 +126,24 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
     const stored = added.map((report): StoredReport => ({ ...report, turned: turned.get(report.id) }));
     for (const hooks of hooksOf(transaction)) await hooks.onReports?.(transaction, stored);
   });
+}
+
+/**
+ * Tells who has signed a report. Whoever makes a kit names the keys of its hosts: that of a host with a key of its own
+ * must be known by its card.
+ *
+ * @returns `anyone` for a host that has neither a card nor a key of its own
+ */
+async function signerOf(
+  transaction: Queries,
+  { holder }: FleetKey,
+  hostId: string,
+  { key, projectId }: HostSignature,
+): Promise<"itself" | "another" | "anyone"> {
+  const known = await keysOfHost(transaction, projectId, hostId);
+  if (known.some(({ ed25519 }) => ed25519 === key)) return "itself";
+  if (known.length > 0 || (await hasKeyOfItsOwn(transaction, { holder, projectId, hostId }))) return "another";
+  return "anyone";
 }
 
 const hasOwnKey = (host: string): HubError =>
@@ -153,13 +174,13 @@ const logged = ({ hostId, deployment, createdAt, ...report }: IncomingReport): I
 });
 
 /**
- * Tells whether a record was made after another one. Of reports that came by one kit at one time, which a wrong clock
- * makes the same for all, what the host says decides.
+ * Tells whether a record was made after another one. Of two that kits brought the host's own order decides, since a
+ * wrong clock makes times of receipt of them: it takes no older kit, and its clock tells reports of one kit apart.
  */
 function isAfter(known: StoredRecord, record: StoredRecord): boolean {
-  if (known.created_at !== record.created_at) return known.created_at > record.created_at;
-  if (known.by_kit?.kit !== record.by_kit?.kit) return false;
-  return Date.parse(known.completed_at) > Date.parse(record.completed_at);
+  if (known.by_kit === undefined || record.by_kit === undefined) return known.created_at > record.created_at;
+  const ahead = timeOfId(known.by_kit.kit) - timeOfId(record.by_kit.kit);
+  return ahead > 0 || (ahead === 0 && Date.parse(known.completed_at) > Date.parse(record.completed_at));
 }
 
 /** Version that a host runs and its signer, from one report. */

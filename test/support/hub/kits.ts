@@ -5,7 +5,7 @@ import { openKitTerms, signKitReport } from "../../../lib/artifact/sealed/kit.ts
 import type { KitReportsTaken, MadeKit } from "../../../lib/contract/kits/records.ts";
 import type { KitTerms } from "../../../lib/contract/kits/texts.ts";
 import { type FeatureFill, HOSTILE_HOST } from "./filling.ts";
-import type { Answer, RunningHub } from "./harness.ts";
+import type { Answer, ProjectAccess, RunningHub } from "./harness.ts";
 
 type Calls = Pick<RunningHub, "call">;
 
@@ -18,8 +18,26 @@ export interface OfflineHost {
 }
 
 export function offlineHost(name: string): OfflineHost {
-  const key = hostKeyOf(newHostSeed());
-  return { name, key, named: { host_id: name, x25519: key.x25519, ed25519: key.ed25519 } };
+  return asOffline(name, hostKeyOf(newHostSeed()));
+}
+
+/** Names a host that has joined, as a request for a kit does. */
+export const asOffline = (name: string, key: HostKey): OfflineHost => ({
+  ...{ name, key },
+  named: { host_id: name, x25519: key.x25519, ed25519: key.ed25519 },
+});
+
+/** Makes a kit of a project's version. @throws Error where the hub refuses it */
+export async function projectKit(
+  hub: Calls,
+  { id, key, credential }: Pick<ProjectAccess, "id" | "key" | "credential">,
+  version: string,
+  ...hosts: readonly OfflineHost[]
+): Promise<MadeKit> {
+  const json = { version, hosts: hosts.map(({ named }) => named), deployment_credential: credential };
+  const made = await hub.call("POST", `/devkeys/projects/${id}/kits`, { key, json });
+  if (made.status !== 201) throw new Error(`No kit was made: ${made.bytes.toString()}`);
+  return made.body as MadeKit;
 }
 
 /** Opens what a kit has for a host. */

@@ -3,12 +3,13 @@ import type { HubFeature } from "../feature.ts";
 import { forgetRemovedKeys, hostsCalled, leaveHosts, removeHost, renameKitHost } from "./host-records.ts";
 import { forgetKits, removeOldKits } from "./records.ts";
 import { kitRoutes } from "./routes.ts";
-import { kitHosts, kits, removedKeys } from "./tables.ts";
+import { kitHosts, kitReports, kits, removedKeys } from "./tables.ts";
+import { noteTaken } from "./taken-records.ts";
 
 /** Kits for hosts without network, and the reports that come back from them (docs/contract/kits.md). */
 export const kitsFeature: HubFeature = {
   name: "kits",
-  tables: [kits, kitHosts, removedKeys],
+  tables: [kits, kitHosts, removedKeys, kitReports],
   async onAudit(db, { action, subject: projectId, facts }, now) {
     if (action === "host.rename")
       await inTransaction(db, (changes) => renameKitHost(changes, { projectId, hostId: facts.from }, facts.to));
@@ -19,6 +20,7 @@ export const kitsFeature: HubFeature = {
   },
   // A host without network has mostly never joined, and may be stolen all the same.
   hostsCalled: hostsCalled,
+  onReports: noteTaken,
   // Hosts whose keys stay go on with their kits; what has come back already stays in the fleet.
   async onTransfer(transaction, { id, kind }, { keepKeys, now }) {
     if (kind !== "project") return;

@@ -61,7 +61,8 @@ async function keepRemovedKeys(
 }
 
 /**
- * Requires that hosts of a kit have no name of another host of their project, and no key that was removed from it.
+ * Requires that hosts of a kit have no name of another host of their project, the key of their card if they have one,
+ * and no key that was removed from it.
  *
  * @throws HubError 409 `host_taken`, `host_key_removed`
  */
@@ -69,6 +70,10 @@ export async function requireOwnHosts(db: Queries, project_id: string, hosts: re
   const names = hosts.map(({ host_id: host }) => host);
   const other = await namesakeOf(db, project_id, names);
   if (other !== undefined) throw hostTaken(other);
+  for (const host of hosts) {
+    const known = (await keysOfHost(db, project_id, host.host_id)).map(hostFingerprint);
+    if (known.length > 0 && !known.includes(hostFingerprint(host))) throw hasOtherKey(host.host_id);
+  }
   const removed = await selectWhere(own(db), "removed_host_keys", { project_id })
     .selectAll()
     .where("fingerprint", "in", hosts.map(hostFingerprint))
@@ -80,6 +85,13 @@ export async function requireOwnHosts(db: Queries, project_id: string, hosts: re
   const why = `The key of ${named} is that of the host ${before}, which was removed from the project at ${at}.`;
   throw new HubError(409, "host_key_removed", why);
 }
+
+const hasOtherKey = (host: string): HubError =>
+  new HubError(
+    409,
+    "host_taken",
+    `The host ${host} of the project has another key: make the kit for that of its card (--host ${host}), or remove the host first.`,
+  );
 
 /** Forgets the keys of removed hosts of a project that is being deleted. */
 export async function forgetRemovedKeys(transaction: Transacted, project_id: string): Promise<void> {
@@ -116,12 +128,13 @@ export async function leaveHosts(
     .execute();
 }
 
+/** Changes a host in the kits for it. One of its name that was removed before is another machine, and stays. */
 async function changeHosts(
   db: Queries,
   { projectId, hostId }: NamedHost,
   columns: Partial<Pick<KitHostsTable, "host_id" | "removed_at">>,
 ): Promise<void> {
-  await updateWhere(own(db), "kit_hosts", { host_id: hostId })
+  await updateWhere(own(db), "kit_hosts", { host_id: hostId, removed_at: null })
     .set(columns)
     .where("kit_id", "in", (eb) => eb.selectFrom("kits").select("id").where(isOf(projectId)))
     .execute();

@@ -81,8 +81,29 @@ export const removedKeys = table(
   { key: ["project_id", "fingerprint"], references: { project_id: projects }, since: "0020-removed-host-keys" },
 );
 
+/** Reports that kits have brought, for as long as the kits are kept: the log may have forgotten them. */
+export const kitReports = table(
+  "kit_reports",
+  {
+    /** SHA-256 of its view, and of the identity of its deployment there (received-reports.ts). */
+    report: sha256Hex,
+    kit_id: kitId,
+  },
+  {
+    key: ["report"],
+    indexes: { kit_reports_kit: ["kit_id"] },
+    references: { kit_id: { table: kits, cascades: true } },
+    since: "0021-kit-reports",
+  },
+);
+
 /** The rows of each table, as kysely reads and writes them. */
-export type OwnTables = { kits: KitsTable; kit_hosts: KitHostsTable; removed_host_keys: RowOf<typeof removedKeys> };
+export type OwnTables = {
+  kits: KitsTable;
+  kit_hosts: KitHostsTable;
+  removed_host_keys: RowOf<typeof removedKeys>;
+  kit_reports: RowOf<typeof kitReports>;
+};
 
 /** The database with the tables of this feature. */
 export const own = (db: Queries) => db.withTables<OwnTables>();

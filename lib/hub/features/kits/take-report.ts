@@ -16,11 +16,11 @@ import {
   storeProjectReport,
   storeTargetReport,
 } from "../../records/received-reports.ts";
-import { selectWhere } from "../../records/rows.ts";
 import { subjectOf, targetOfSubject } from "../../records/subjects.ts";
 import type { Core } from "../feature.ts";
 import { actsOn, findKit, findKitHost } from "./records.ts";
 import type { KitsTable } from "./tables.ts";
+import { isTaken } from "./taken-records.ts";
 
 type Taken = KitReportsTaken["items"][number];
 
@@ -96,11 +96,8 @@ async function storeOnce(
   }
   const named = { ...(value as object), host_id };
   const { kind, slug } = project;
-  const isKnown = async (deployment: string, target: string): Promise<boolean> => {
-    const { holder } = kit;
-    const same = selectWhere(hub.database.kysely, "reports", { holder, target, deployment_id: deployment });
-    return (await same.select("id").executeTakeFirst()) !== undefined;
-  };
+  const { holder } = kit;
+  const isKnown = (deployment: string, target: string) => isTaken(hub.database.kysely, { holder, target, deployment });
   if (kind === "project") {
     const parsed = safelyParsed(projectReport, named);
     if (!parsed.success || parsed.data.project_id !== project.id || parsed.data.deployment_id === "")

@@ -32,7 +32,8 @@ function reportedHost({
     waits,
     isUnhealthy: unhealthySince(record) !== undefined,
     error: record.error_message,
-    reportedAt: Date.parse(record.created_at),
+    // What a kit brought back nobody has seen before, whenever it was made.
+    reportedAt: Date.parse(record.by_kit?.back_at ?? record.created_at),
     // Not the host's own clock.
     heardAt: lastHeard({ created_at: record.created_at, seen_at }) ?? 0,
     firstChange: Number(first_change),

@@ -98,8 +98,8 @@ export class FleetTally {
     // An unhealthy host reports the version that it runs as the one that failed.
     const hasFailed = host.running === version ? host.isUnhealthy : host.hasFailed && host.tried === version;
     const isFailing = hasFailed && host.reportedAt > failuresSince;
-    // A host without network gets the version by a kit, whichever wave is open.
-    const isNew = !host.isByKit && (!host.isNamed || !isKnown(this.#rollout, host));
+    // A host without network has no polls in which it could say its name. Whoever makes kits could invent it, too.
+    const isNew = !isKnown(this.#rollout, host) || !(host.isNamed || host.isByKit);
     this.#hosts.set(host.id, {
       wave: waveOf(id, waves, host),
       state: isNew ? "new" : isDone ? "done" : isFailing ? "failing" : "waiting",

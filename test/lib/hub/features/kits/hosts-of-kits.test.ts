@@ -2,7 +2,7 @@
 import t, { type Test } from "tap";
 import type { KitRecord, MadeKit } from "../../../../../lib/contract/kits/records.ts";
 import { createProject, isErrorBody, publication, type RunningHub, startHub } from "../../../../support/hub/harness.ts";
-import { offlineHost, pluginReportOf, reportOf, submitted } from "../../../../support/hub/kits.ts";
+import { asOffline, offlineHost, pluginReportOf, reportOf, submitted } from "../../../../support/hub/kits.ts";
 import { startPostgres } from "../../../../support/hub/postgres-server.ts";
 import { publishedArchive } from "../../../../support/hub/published.ts";
 import { withSettings } from "../../../../support/hub/settings.ts";
@@ -95,10 +95,11 @@ async function removed(t: Test, hub: RunningHub): Promise<void> {
 
 async function renamed(t: Test, hub: RunningHub): Promise<void> {
   const { list, kitFor, shown } = await made(t, hub);
-  const { id, host, at } = await withSettings(hub);
-  await host("pier-7");
-  await host("buoy-1");
-  const [pier, buoy, namesake] = [offlineHost("pier-7"), offlineHost("buoy-1"), offlineHost("buoy-2")];
+  const { id, host, sendCard, at } = await withSettings(hub);
+  const joined = [await host("pier-7"), await host("buoy-1")] as const;
+  for (const each of joined) await sendCard(each);
+  const [pier, buoy] = [asOffline("pier-7", joined[0].key), asOffline("buoy-1", joined[1].key)];
+  const namesake = offlineHost("buoy-2");
   const kit = await kitFor(pier, id);
   const second = await kitFor(buoy, id);
   const loose = await kitFor(namesake);
@@ -163,8 +164,7 @@ async function withKeysOfTheirOwn(t: Test, hub: RunningHub): Promise<void> {
   const json = { kind: "plugin", slug: "tides", version: "0.9.0", status: "success", host_id: "pier-7", ...times };
   const online = await hub.call("POST", "/app/deployments/deployments/report", { key: joined.api, json });
   t.ok(online.status < 300, online.bytes.toString());
-  const { x25519, ed25519 } = joined.key;
-  const pier = { name: "pier-7", key: joined.key, named: { host_id: "pier-7", x25519, ed25519 } };
+  const pier = asOffline("pier-7", joined.key);
   const [bound, loose, forged] = [await kitFor(pier, id), await kitFor(pier), offlineHost("pier-7")];
   const thief = await kitFor(forged, id);
   const [own, other] = [pluginReportOf(pier, bound.id, "tides"), pluginReportOf(forged, thief.id, "tides")];

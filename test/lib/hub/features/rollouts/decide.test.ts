@@ -239,11 +239,13 @@ t.test("hosts are chosen by their labels, else by a place that no list is needed
 t.test("a host without network counts by the report that came back from it, and is never waited for", (t) => {
   const rollout = { id: "rol_a", version: "2.0.0", waves: wavesOf(["100%"]), failuresSince: 0, known: 9 };
   const fleet = new FleetTally({ ...rollout, onlyBound: false, kept: [] });
-  const offline = { isByKit: true, isNamed: false, firstChange: 99, heardAt: NOW - 10 * SILENT_MS };
+  const offline = { isByKit: true, isNamed: false, heardAt: NOW - 10 * SILENT_MS };
   fleet.set(host("waits", offline));
   fleet.set(host("runs it", { ...offline, running: "2.0.0" }));
   fleet.set(host("failed", { ...offline, tried: "2.0.0", hasFailed: true, error: "port taken" }));
   t.match(fleet.at(NOW, 1), { waves: [{ hosts: 2, done: 1, failing: 1 }], awaited: [], fresh: 0 });
+  fleet.set(host("invented", { ...offline, firstChange: 99, running: "2.0.0" }));
+  t.match(fleet.at(NOW, 1), { waves: [{ hosts: 2, done: 1, failing: 1 }], fresh: 1 }, "unless it is new");
   t.end();
 });
 
