@@ -23,14 +23,14 @@ export function kitPoll(choice: KitChoice, target: Target, projectRoot: string):
     if (mark === undefined) return NO_KIT;
     if (mark === etag) return { changed: false };
     const { text } = await openHostKit(choice, target, { layout, emit: () => {} });
-    const { version, project, archive } = text;
+    const { version, made_at: kitMadeAt, project, archive } = text;
     const identity = project?.signature ?? `sha256:${archive!.sha256}`;
     const isSigned = archive === undefined || archive.signature !== null;
     const rootVersion = project?.root_version ?? archive?.root_version;
     return {
       changed: true,
       etag: mark,
-      latest: { version, identity, isSigned, yanked: [], ...(rootVersion !== undefined && { rootVersion }) },
+      latest: { version, identity, isSigned, yanked: [], kitMadeAt, ...(rootVersion !== undefined && { rootVersion }) },
     };
   };
 }

@@ -104,6 +104,8 @@ function kitSource(choice: KitChoice, target: Target, { base, sourceOf, report }
       const resolved = await sourceOf(kit).resolve(context).catch(rethrowAsChanged);
       return {
         ...resolved,
+        // Only its bytes tell whether whoever made the kit could open the version.
+        mustVerify: kit.isNewer,
         async fetch(fetching): Promise<Fetched> {
           const fetched = await resolved.fetch(fetching).catch(rethrowAsChanged);
           requireSaid(kit.text, fetched);
