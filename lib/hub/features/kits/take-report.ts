@@ -19,6 +19,7 @@ import {
 import { selectWhere } from "../../records/rows.ts";
 import { subjectOf, targetOfSubject } from "../../records/subjects.ts";
 import type { Core } from "../feature.ts";
+import { removedKey } from "./host-records.ts";
 import { actsOn, findKit, findKitHost } from "./records.ts";
 import type { KitsTable } from "./tables.ts";
 
@@ -59,8 +60,9 @@ export async function takeReport(hub: Core, principal: Principal, text: string):
   const host = await findKitHost(db, kit.id, signed.from);
   if (host === undefined) return invalid("no host of its kit has the key that it names");
   if (!report.isSignedBy(host.ed25519)) return invalid(`the key of ${host.host_id} has not signed it`);
-  if (host.removed_at !== null)
-    return refused("host_removed", `The host ${host.host_id} was removed at ${host.removed_at}.`);
+  const hostsOf = kit.hosts_project_id ?? (kit.holder === "" ? kit.project_id : undefined);
+  const key = hostsOf === undefined ? undefined : await removedKey(db, hostsOf, [signed.from]);
+  const removedAt = host.removed_at ?? key?.removed_at;
   const context: ReportContext = {
     now: hub.clock(),
     named: undefined,
@@ -72,7 +74,7 @@ export async function takeReport(hub: Core, principal: Principal, text: string):
     },
   };
   try {
-    return await storeOnce(hub, project, kit, { host: host.host_id, report: signed.report }, context);
+    return await storeOnce(hub, project, kit, { host: host.host_id, removedAt, report: signed.report }, context);
   } catch (error) {
     if (!(error instanceof HubError) || error.code !== "other_host") throw error;
     const why = `The host ${host.host_id} has a key of its own, and the hub has another card of it, or none.`;
@@ -80,12 +82,15 @@ export async function takeReport(hub: Core, principal: Principal, text: string):
   }
 }
 
-/** Stores a report under the name that the host has in the kit. */
+/**
+ * Stores a report under the name that the host has in the kit. One that was taken is known, also after its host was
+ * removed: the files stay on sticks.
+ */
 async function storeOnce(
   hub: Core,
   project: Project,
   kit: KitsTable,
-  { host: host_id, report }: { host: string; report: string },
+  { host: host_id, removedAt, report }: { host: string; removedAt: string | undefined; report: string },
   context: ReportContext,
 ): Promise<Taken> {
   let value: unknown;
@@ -96,6 +101,8 @@ async function storeOnce(
   }
   const named = { ...(value as object), host_id };
   const { kind, slug } = project;
+  const removed =
+    removedAt === undefined ? undefined : refused("host_removed", `The host ${host_id} was removed at ${removedAt}.`);
   const isKnown = async (deployment: string, target: string): Promise<boolean> => {
     const { holder } = kit;
     const same = selectWhere(hub.database.kysely, "reports", { holder, target, deployment_id: deployment });
@@ -107,12 +114,14 @@ async function storeOnce(
       return invalid("it is not a report of this project");
     const deployment = deploymentIdentity(parsed.data.deployment_id, host_id, context);
     if (await isKnown(deployment, project.id)) return known(host_id);
+    if (removed !== undefined) return removed;
     await storeProjectReport(hub.reports, parsed.data, context);
   } else {
     const parsed = safelyParsed(deploymentReport, named);
     if (!parsed.success || targetText(parsed.data) !== targetText({ kind, slug }))
       return invalid(`it is not a report of this ${kind}`);
     if (await isKnown(context.byKit!.digest, subjectOf({ kind, slug }))) return known(host_id);
+    if (removed !== undefined) return removed;
     await storeTargetReport(hub.reports, parsed.data, kit.holder, context);
   }
   return { state: "taken", host_id, code: null, message: null };
