@@ -1,7 +1,7 @@
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
-import { timestamp } from "../contract/identifiers.ts";
+import { sha256Hex, timestamp } from "../contract/identifiers.ts";
 import { MAX_KIT_REPORT_BYTES } from "../contract/kits/limits.ts";
 import { kitId } from "../contract/kits/texts.ts";
 import type { TargetName } from "../contract/target.ts";
@@ -13,7 +13,11 @@ import type { Layout } from "./layout.ts";
 /** Most signed reports that wait for somebody who carries them; older ones go. */
 const MAX_REPORTS = 100;
 
-const acceptedKit = z.object({ v: z.literal(1), kit: kitId, made_at: timestamp });
+const acceptedKit = z.object({
+  ...{ v: z.literal(1), kit: kitId, made_at: timestamp },
+  /** Fingerprint of the host's key that has opened it, which may be another one now; older hosts have kept none. */
+  to: sha256Hex.optional(),
+});
 /** Newest kit that a target has accepted: nothing older counts, and it cannot be earlier than that. */
 export type AcceptedKit = Omit<z.infer<typeof acceptedKit>, "v">;
 
@@ -26,10 +30,10 @@ export const isNewerKit = (madeAt: string, accepted: AcceptedKit | undefined): b
   accepted === undefined || Date.parse(madeAt) > Date.parse(accepted.made_at);
 
 /** Remembers a kit of which everything has been verified. */
-export async function acceptKit(layout: Layout, target: TargetName, { kit, made_at }: AcceptedKit): Promise<void> {
+export async function acceptKit(layout: Layout, target: TargetName, accepted: AcceptedKit): Promise<void> {
   const before = await readAcceptedKit(layout, target);
-  if (before !== undefined && Date.parse(before.made_at) > Date.parse(made_at)) return;
-  await writeJsonFile(layout.kit(target), { v: 1, kit, made_at }, { durable: layout.durability !== "none" });
+  if (before !== undefined && Date.parse(before.made_at) > Date.parse(accepted.made_at)) return;
+  await writeJsonFile(layout.kit(target), { v: 1, ...accepted }, { durable: layout.durability !== "none" });
 }
 
 /** Name of a signed report's file: its digest, which another report does not have. It fits FAT. */

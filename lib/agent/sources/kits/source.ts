@@ -113,7 +113,8 @@ function kitSource(choice: KitChoice, target: Target, { base, sourceOf, report }
             ...fetched,
             async remember() {
               await fetched.remember?.();
-              await acceptKit(fetching.layout, targetName(target), { kit: kit.text.id, made_at: kit.text.made_at });
+              const { kit: id, made_at, to } = kit.terms;
+              await acceptKit(fetching.layout, targetName(target), { kit: id, made_at, to });
             },
           };
         },
