@@ -39,6 +39,17 @@ export async function acceptKit(layout: Layout, target: TargetName, accepted: Ac
 /** Name of a signed report's file: its digest, which another report does not have. It fits FAT. */
 const NAME = /^[0-9a-f]{16}\.json$/;
 
+/** Reads the names of kept reports, oldest first. */
+const keptInOrder = async (order: string): Promise<string[]> =>
+  ((await ifThere(readTextFile(order, 1024 * 1024))) ?? "").split("\n").filter((each) => NAME.test(each));
+
+/** Returns the signed report that a target has kept last; undefined for none. */
+export async function lastKitReport(layout: Layout, target: TargetName): Promise<string | undefined> {
+  const folder = layout.kitReports(target);
+  const name = (await keptInOrder(join(folder, "order"))).at(-1);
+  return name === undefined ? undefined : ifThere(readTextFile(join(folder, name), 2 * MAX_KIT_REPORT_BYTES));
+}
+
 /** Keeps a signed report until somebody carries it. @param digest SHA-256 of what is signed @returns its file's name */
 export async function keepKitReport(layout: Layout, target: TargetName, text: string, digest: string): Promise<string> {
   const folder = layout.kitReports(target);
@@ -46,7 +57,7 @@ export async function keepKitReport(layout: Layout, target: TargetName, text: st
   const name = `${digest.slice(0, 16)}.json`;
   await writeFileAtomic(join(folder, name), `${text}\n`);
   const order = join(folder, "order");
-  const known = ((await ifThere(readTextFile(order, 1024 * 1024))) ?? "").split("\n").filter((each) => NAME.test(each));
+  const known = await keptInOrder(order);
   const kept = [...known.filter((each) => each !== name), name];
   for (const old of kept.slice(0, -MAX_REPORTS)) await rm(join(folder, old), { force: true });
   await writeFileAtomic(order, `${kept.slice(-MAX_REPORTS).join("\n")}\n`);
