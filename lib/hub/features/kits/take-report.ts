@@ -34,6 +34,10 @@ const refused = (
 
 const invalid = (why: string): Taken => refused("kit_report_invalid", `The report was not taken: ${why}.`);
 
+/** Describes a kit of which the key may not know more. Only its hosts know its id, and who carries their reports. */
+const anothers = (kit: string): string =>
+  `The kit ${kit} is another owner's, whose fleet gets its reports: a key of theirs has made it, or its project is theirs. Whoever has the line of a host can make a kit for it. A newer one of your own makes the host refuse it.`;
+
 /**
  * Takes a report that has come back from a host without network. It must be signed by a host of the kit that it names.
  * It counts once, and as of the time when it was made: late ones do not say that a host was heard of now.
@@ -49,13 +53,14 @@ export async function takeReport(hub: Core, principal: Principal, text: string):
   }
   const { signed, digest } = report;
   const found = await findKit(db, signed.kit);
-  if (found === undefined || !actsOn(principal, found))
+  if (found === undefined)
     return refused(
       "kit_unknown",
-      `The hub knows no kit ${signed.kit} of the key's: it was made at another hub, or after the backup that this one was restored from, or ended more than a year ago.`,
+      `The hub knows no kit ${signed.kit}: it was made at another hub, or after the backup that this one was restored from, or ended more than a year ago.`,
     );
   const { kit, target: project } = found;
   const target = targetOfSubject(subjectOf(project));
+  if (!actsOn(principal, found)) return refused("kit_unknown", anothers(kit.id));
   if (signed.target !== target) return invalid(`the kit ${kit.id} is of ${target}`);
   const host = await findKitHost(db, kit.id, signed.from);
   if (host === undefined) return invalid("no host of its kit has the key that it names");
