@@ -5,8 +5,8 @@ import { join } from "node:path";
 import t from "tap";
 import { newDek, sealed } from "../../../lib/artifact/project/cipher.ts";
 import { hostKeyOf, newHostSeed } from "../../../lib/artifact/sealed/host-key.ts";
-import { openKitTerms, sealKitTerms } from "../../../lib/artifact/sealed/kit.ts";
 import { hostLine } from "../../../lib/contract/settings/host-line.ts";
+import { remadeKit } from "../../support/forged/kits.ts";
 import { offlineSite, sealift } from "../../support/host/offline-site.ts";
 
 t.test("a stick that was lost is kept out by a newer kit of the version that runs", async (t) => {
@@ -72,17 +72,16 @@ t.test("whoever cannot open the version that runs makes no kit of it that keeps 
   const text = await kitText(good);
   const { size_bytes: size } = text["project"] as { size_bytes: number };
   const own = newDek();
-  const bytes = Buffer.concat(
-    await Array.fromAsync(sealed([Buffer.alloc(size - 28)], own), (each) => Buffer.from(each)),
-  );
-  const terms = openKitTerms((text["hosts"] as Record<string, string>)[key.fingerprint]!, key);
+  const noughts = (async function* () {
+    yield Buffer.alloc(size - 28);
+  })();
+  const bytes = Buffer.concat(await Array.fromAsync(sealed(noughts, own)));
   const facts = { digest: createHash("sha256").update(bytes).digest("hex"), made_at: "2096-01-01T00:00:00.000Z" };
   const ahead = { ...facts, ends_at: "2096-01-08T00:00:00.000Z" };
   const forged = await copy(good, "forged");
-  const hosts = { [key.fingerprint]: sealKitTerms({ ...terms, ...ahead, key: own.toString("base64") }, key.x25519) };
-  await writeKit(forged, { ...text, ...ahead, hosts });
+  await writeKit(forged, remadeKit(text, ahead, key, { key: own.toString("base64") }));
   await writeFile(join(forged, "artifact.bin"), bytes);
-  t.match((await deploy(forged)).result, { error: { code: "kit_changed" } });
+  t.match((await deploy(forged)).result, { error: { code: "kit_changed", message: /signature_invalid/ } });
   await target.publish("1.1.0");
   t.match((await deploy(await make("next"))).result, { outcome: "deployed", version: "1.1.0" });
 });
