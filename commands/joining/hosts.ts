@@ -111,19 +111,19 @@ const remove = ofHost("remove", hostRemoval, {
   description: "Remove a host: its key ends at once, and it leaves the fleet",
   details: `
     Every key that speaks for the host ends, and rollouts no longer count it. What it runs goes on running; its watch says
-    that it was removed, and asks no more. Kits for it that have not ended are named, also those of plugins and services:
-    whoever has the machine and the stick can open them. Its reports are refused from then on.
+    that it was removed, and asks no more. Kits that it can still open are named, also those of plugins and services, and
+    those that were ended at the hub: whoever has the machine and the stick can open them. Its reports are refused from then on.
   `,
   examples: [["A stolen machine", "$0 host remove harbour pier-7"]],
   async run({ client, hub, id }, { options: { dryRun }, note, done }, [project, host]) {
     const { hostsWith } = await import("../../lib/client/joining.ts");
     const [found] = await hostsWith(client, { host_id: host });
-    const kits = await liveKits(hub, id, host);
+    const kits = await openKits(hub, id, host);
     if (!dryRun) await client.removeHost({ params: { host } });
     note(`${dryRun ? "would remove" : "Removed"} ${host}.`);
     if (kits.length > 0)
       note(
-        `It can open these kits until they end: ${kits.map(({ id: kit, target }) => `${kit} of ${target}`).join(", ")}.`,
+        `It can open these kits until they end: ${kits.map(({ id: kit, target, ended_at: ended, ends_at: end }) => `${kit} of ${target}${ended === null ? "" : ` (ended at the hub, opens on a host until ${end})`}`).join(", ")}.`,
       );
     const invite = found?.invite_id;
     if (invite)
@@ -134,16 +134,24 @@ const remove = ofHost("remove", hostRemoval, {
   },
 });
 
-/** Returns the kits for a host that have not ended; none where the hub knows no kits, or the key may not list them. */
-async function liveKits(hub: HubConnection, projectId: string, host: string): Promise<KitRecord[]> {
+/**
+ * Returns the kits that a host can open still, whether they were ended at the hub or not: that reaches no stick. None
+ * where the hub knows no kits, or the key may not list them.
+ */
+async function openKits(hub: HubConnection, projectId: string, host: string): Promise<KitRecord[]> {
   const [{ callsOf }, { listKits }, { SealiftError }] = await Promise.all([
     import("../../lib/client/calls.ts"),
     import("../../lib/contract/kits/routes.ts"),
     import("../../lib/contract/errors.ts"),
   ]);
   try {
-    return await Array.fromAsync(
-      callsOf({ listKits }, hub, { id: projectId }).listKits({ query: { host_id: host, live: true } }),
+    const kits = await Array.fromAsync(
+      callsOf({ listKits }, hub, { id: projectId }).listKits({ query: { host_id: host } }),
+    );
+    return kits.filter(
+      ({ ends_at: end, hosts }) =>
+        Date.parse(end) > Date.now() &&
+        hosts.some(({ host_id: name, removed_at: removed }) => name === host && removed === null),
     );
   } catch (error) {
     if (error instanceof SealiftError && (error.status === 404 || error.status === 403)) return [];

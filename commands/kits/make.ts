@@ -48,7 +48,7 @@ export class KitMake extends withOptions(kitMake) {
     const projectId = target.kind === "project" ? target.slug : named;
     if (named !== undefined && named !== projectId)
       throw usageError("usage", `--project ${project}: the kit of a project is for hosts of that project.`);
-    const roll = file === undefined ? undefined : await Roll.read(resolve(file), projectId ?? "");
+    const roll = file === undefined ? undefined : await Roll.readExisting(resolve(file), projectId ?? "");
     const hosts = await kitHosts(given, { hub, projectId, roll });
     using interrupt = interruptible();
     const folder = resolve(out);

@@ -3,6 +3,7 @@ import { Command, Option } from "clipanion";
 import { EXIT } from "../../lib/contract/codes.ts";
 import { KIT_REPORTS_FOLDER, MAX_KIT_REPORTS } from "../../lib/contract/kits/limits.ts";
 import type { KitReportsTaken } from "../../lib/contract/kits/records.ts";
+import type { ReportFile } from "../../lib/fleet/kits/report-files.ts";
 import { kitSubmit } from "../../lib/options/kits.ts";
 import { withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
@@ -26,7 +27,7 @@ export class KitSubmit extends withOptions(kitSubmit) {
   folder = Option.String({ name: "FOLDER", required: true });
 
   override async run(): Promise<number> {
-    const [{ entryCalled, unreadableKit }, { reportFiles }, { callsOf }, { submitKitReports }] = await Promise.all([
+    const [{ entryCalled, noSuchEntry }, { reportFiles }, { callsOf }, { submitKitReports }] = await Promise.all([
       import("../../lib/artifact/kits/kit-folder.ts"),
       import("../../lib/fleet/kits/report-files.ts"),
       import("../../lib/client/calls.ts"),
@@ -34,7 +35,7 @@ export class KitSubmit extends withOptions(kitSubmit) {
     ]);
     const folder = resolve(this.folder);
     const entry = await entryCalled(folder, KIT_REPORTS_FOLDER);
-    if (entry === undefined) throw unreadableKit(`${folder} has no folder ${KIT_REPORTS_FOLDER}`);
+    if (entry === undefined) throw await noSuchEntry(folder, KIT_REPORTS_FOLDER);
     const client = callsOf({ submitKitReports }, hubConnection(this.options, DEPLOY_TIMEOUT_MS));
     const counts = { taken: 0, known: 0, refused: 0 };
     const tell = (file: string, { state, host_id: host, code, message }: KitReportsTaken["items"][number]): void => {
@@ -45,9 +46,7 @@ export class KitSubmit extends withOptions(kitSubmit) {
           `${file}: ${state}${host === null ? "" : `, ${host}`}${code === null ? "" : ` (${code}) ${message}`}`,
         );
     };
-    const { reports, faults } = await reportFiles(join(folder, entry));
-    for (const { name, code, message } of faults) tell(name, { state: "refused", host_id: null, code, message });
-    let batch: typeof reports = [];
+    let batch: ReportFile[] = [];
     const send = async (): Promise<void> => {
       const sent = batch;
       batch = [];
@@ -55,7 +54,12 @@ export class KitSubmit extends withOptions(kitSubmit) {
       const { items } = await client.submitKitReports({ body: { reports: sent.map(({ text }) => text) } });
       for (const [index, item] of items.entries()) tell(sent[index]!.name, item);
     };
-    for (const report of reports) {
+    for await (const report of reportFiles(join(folder, entry))) {
+      if (!("text" in report)) {
+        const { name, code, message } = report;
+        tell(name, { state: "refused", host_id: null, code, message });
+        continue;
+      }
       const bytes = batch.reduce((sum, { text: other }) => sum + other.length, report.text.length);
       if (batch.length === MAX_KIT_REPORTS || (batch.length > 0 && bytes > BATCH_BYTES)) await send();
       batch.push(report);

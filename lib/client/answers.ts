@@ -47,6 +47,8 @@ const PRECISE: Partial<Record<Code, string>> = {
   invite_ended: "Ask for another invite (`sealift host invite`).",
   host_key_removed:
     "Nothing was made. Remove host.key on the host: `sealift host key` makes another one, and prints its line. `sealift join` makes it by itself.",
+  host_key_taken:
+    "Nothing was made. Name the host as its kits do, or give it the other name first: `sealift host rename PROJECT OLD NEW`.",
   host_taken: "Take another name (--host-id of a join), or remove the host that has this one (`sealift host remove`).",
   approval_required: "Add --stage; `sealift stage list` then shows what waits for approval.",
   own_approval: "Ask a colleague, who sees it in `sealift stage list` or on the hub's page.",

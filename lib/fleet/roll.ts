@@ -43,6 +43,15 @@ export class Roll {
     return new Roll(file, lock, text);
   }
 
+  /** Reads a roll that must be there: a check against an empty one says nothing. @throws UsageError `config_invalid` */
+  static async readExisting(file: string, project: string): Promise<Roll> {
+    const roll = await Roll.read(file, project);
+    if (roll.#text !== undefined) return roll;
+    throw usageError("config_invalid", `${file} cannot be read: there is no such file.`, {
+      hint: "It is the fleet.lock beside your fleet.yaml. Nothing was made.",
+    });
+  }
+
   get project(): string {
     return this.#lock.project;
   }

@@ -179,24 +179,25 @@ export function rate<const F extends OptionDeclaration<number> & { min?: number 
  * Creates an option of a duration in milliseconds, written in seconds or with ms, s, m, h or d. One that is usually of
  * hours or days needs a unit outside of files: nobody means 30 s by `--expires 30`.
  */
-export function duration<const F extends OptionDeclaration<number> & { minMs?: number; needsUnit?: boolean }>(
-  facts: F,
-): OptionOf<number, F> {
-  const { minMs = 0, needsUnit = false } = facts;
+export function duration<
+  const F extends OptionDeclaration<number> & { minMs?: number; maxMs?: number; needsUnit?: boolean },
+>(facts: F): OptionOf<number, F> {
+  const { minMs = 0, maxMs = Infinity, needsUnit = false } = facts;
   const unit = "(?:ms|s|m|h|d)";
   const own = {
     metavar: "DURATION",
     ...(facts.default !== undefined && { shownDefault: durationText(facts.default) }),
     schema: {
       anyOf: [
-        { type: "number", minimum: minMs / 1000 },
+        { type: "number", minimum: minMs / 1000, ...(maxMs < Infinity && { maximum: maxMs / 1000 }) },
         { type: "string", pattern: needsUnit ? `^(?:0|\\d+(?:\\.\\d+)?${unit})$` : `^\\d+(?:\\.\\d+)?${unit}?$` },
       ],
     },
     parse: (given: Given): number => {
       const ms = parseDuration(typeof given === "number" ? `${given}s` : textOf(given), needsUnit);
-      if (ms >= minMs) return ms;
-      throw new Error(`must be ${durationText(minMs)} or longer, not ${quoted(given)}`);
+      if (ms < minMs) throw new Error(`must be ${durationText(minMs)} or longer, not ${quoted(given)}`);
+      if (ms > maxMs) throw new Error(`must be ${durationText(maxMs)} at most, not ${quoted(given)}`);
+      return ms;
     },
   };
   return option<number>("duration", facts, own);

@@ -81,6 +81,7 @@ export const kitMake = {
       needsUnit: true,
       help: "How long hosts take it",
       minMs: KIT_LIFETIME_S.min * 1000,
+      maxMs: KIT_LIFETIME_S.max * 1000,
       default: KIT_LIFETIME_S.default * 1000,
     }),
     roll: path({ name: "kit-roll", flag: "--roll", metavar: "FILE", help: "fleet.lock to check hosts' keys with" }),

@@ -30,7 +30,7 @@ export async function walk<T>(run: Run, previous: Release | undefined, end: Walk
     const message = `${resolved.version} is deprecated: ${deprecationText(resolved.deprecated)}`;
     emit({ event: "warning", message: printable(message) });
   }
-  const running = await alreadyRuns(run, previous, resolved);
+  const running = resolved.mustVerify === true ? undefined : await alreadyRuns(run, previous, resolved);
   if (running !== undefined) return end.unchanged(running);
   const admitted = await traced("admit", {}, () => admitVersion(run, resolved, previous));
   await using staged = await traced("stage", {}, () => stageTree(run, admitted)).catch(async (thrown: unknown) => {
@@ -41,7 +41,7 @@ export async function walk<T>(run: Run, previous: Release | undefined, end: Walk
     await forgetDeaths(layout, source.target);
     await staged.fetched.remember?.();
   }
-  // Some hubs state no identity before the download.
+  // Some hubs state no identity before the download, and a newer kit of what runs was verified.
   const same = await alreadyRuns(run, previous, { version: resolved.version, identity: staged.fetched.identity });
   if (same !== undefined) return await end.unchanged(same);
   return await end.replace({

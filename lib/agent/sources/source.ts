@@ -21,6 +21,11 @@ export interface Resolved {
    * can tell.
    */
   identity: string | null;
+  /**
+   * Whether its bytes are verified even where this artifact runs already, and nothing is replaced: so a newer kit of it
+   * is accepted.
+   */
+  mustVerify?: boolean;
   /** Advice against the version, if the hub has any. */
   deprecated?: Deprecation | undefined;
   /** Fetches, verifies and unpacks this version. */

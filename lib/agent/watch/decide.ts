@@ -27,6 +27,8 @@ export interface Latest {
   rootVersion?: number | null | undefined;
   /** Counter of the settings that operators have uploaded for the project's hosts; null or undefined for none. */
   settingsVersion?: number | null | undefined;
+  /** Time when the kit that brings it was made, ISO 8601; null or undefined without a kit. */
+  kitMadeAt?: string | null | undefined;
 }
 
 export interface TargetFacts {
@@ -38,6 +40,8 @@ export interface TargetFacts {
   pin?: string | null;
   /** True when files of the running release are missing or were changed, as a power cut may leave them. */
   damaged: boolean;
+  /** True when the latest version came with a kit that is newer than the one that this host has accepted. */
+  isNewKit?: boolean;
   /** Versions that wait on this host for rights, a policy, a grant or settings. */
   holds?: readonly Omit<Hold, "again">[];
   /** Signers that this host accepts; a change of them ends an earlier refusal. */
@@ -120,6 +124,7 @@ export function decideDeployment(facts: TargetFacts): Decision {
     paused,
     pin = null,
     damaged,
+    isNewKit = false,
     holds = [],
     signers,
     allowDowngrade,
@@ -138,8 +143,11 @@ export function decideDeployment(facts: TargetFacts): Decision {
     signers,
   });
   if (running === version) {
-    const anew = asked === "redeploy" || (damaged && !paused && before === undefined);
-    return anew ? { do: "deploy", version, reinstall: true } : { do: "nothing" };
+    const isFree = !paused && before === undefined;
+    if (asked === "redeploy" || (damaged && isFree)) return { do: "deploy", version, reinstall: true };
+    // The kit is verified and accepted, so that older ones are refused from then on. What runs stays.
+    const isToAccept = isNewKit && isFree && pin === null && !holds.some((hold) => hold.version === version);
+    return isToAccept ? { do: "deploy", version, reinstall: false } : { do: "nothing" };
   }
   const isTakenBack = pin === null && running !== null && latest.withdrawn === running;
   if (isTakenBack && keepsEarlier && !paused) return { do: "go-back" };

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { entryCalled, readRegular } from "../../artifact/kits/kit-folder.ts";
+import { entryCalled, openKitFolder, readRegular } from "../../artifact/kits/kit-folder.ts";
 import { KIT_FILE, MAX_KIT_BYTES } from "../../contract/kits/limits.ts";
-import type { Target } from "../../contract/target.ts";
+import { type Target, targetText } from "../../contract/target.ts";
 import { layoutOf } from "../../releases/layout.ts";
 import { missing } from "../../support/files.ts";
 import { type KitChoice, openHostKit } from "../sources/kits/host-kit.ts";
@@ -22,15 +22,19 @@ export function kitPoll(choice: KitChoice, target: Target, projectRoot: string):
     const mark = await markOf(choice.folder);
     if (mark === undefined) return NO_KIT;
     if (mark === etag) return { changed: false };
+    const { target: of } = (await openKitFolder(choice.folder)).text;
+    // One folder may be that of several targets: the kit of another one is none for this one.
+    if (of !== targetText(target))
+      return { ...NO_KIT, etag: mark, notice: `The kit in ${choice.folder} is of ${of}: nothing is to do here.` };
     const { text } = await openHostKit(choice, target, { layout, emit: () => {} });
-    const { version, project, archive } = text;
+    const { version, made_at: kitMadeAt, project, archive } = text;
     const identity = project?.signature ?? `sha256:${archive!.sha256}`;
     const isSigned = archive === undefined || archive.signature !== null;
     const rootVersion = project?.root_version ?? archive?.root_version;
     return {
       changed: true,
       etag: mark,
-      latest: { version, identity, isSigned, yanked: [], ...(rootVersion !== undefined && { rootVersion }) },
+      latest: { version, identity, isSigned, yanked: [], kitMadeAt, ...(rootVersion !== undefined && { rootVersion }) },
     };
   };
 }

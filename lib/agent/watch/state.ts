@@ -24,6 +24,7 @@ const watchState = z.object({
       nextAt: z.string().nullish(),
       rootVersion: z.int().nullish(),
       settingsVersion: z.int().nullish(),
+      kitMadeAt: z.string().nullish(),
     })
     .nullable(),
   /** Name of a project at its hub, as the watch last heard it. */

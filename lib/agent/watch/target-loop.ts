@@ -184,8 +184,7 @@ export class TargetLoop implements AsyncDisposable {
     try {
       await this.#root.enter(this.#target.options);
       for (const action of await takeRequests(this.#layout, this.#source.target)) await this.#note(action);
-      const recovering = { layout: this.#layout, target: this.#target, context: this.#context, signal };
-      await recoverTarget(this.#source, recovering);
+      await recoverTarget(this.#source, { layout: this.#layout, target: this.#target, context: this.#context, signal });
       result = await this.#follow(signal, dropped);
       await this.#settings.settle(this.#target, this.#layout, signal, result);
       if (!signal.aborted && dropped?.aborted !== true) await this.ahead.settle(this.#target, () => this.#facts());
@@ -238,6 +237,7 @@ export class TargetLoop implements AsyncDisposable {
     const opensAt = Date.parse(latest?.nextAt ?? "");
     this.#opensAt = opensAt > Date.now() ? opensAt : undefined;
     await this.#memory.rename(answer.projectName);
+    if (answer.notice !== undefined) emit({ event: "warning", target: this.name, message: answer.notice });
     const versions = { running, latest: latest?.version ?? null, before: before.latest?.version ?? null };
     emit(await checkDone(this.name, this.#layout, this.#target.source("latest"), versions, answer.projectName));
   }

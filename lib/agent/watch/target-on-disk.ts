@@ -9,6 +9,7 @@ import { readDeployed } from "../../releases/deployed.ts";
 import { readStanding, sickOf } from "../../releases/health.ts";
 import { type HoldCause, holdsOf } from "../../releases/holds.ts";
 import { readJsonFile } from "../../releases/json-file.ts";
+import { isNewerKit, readAcceptedKit } from "../../releases/kits.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { readQuarantine } from "../../releases/quarantine.ts";
 import { currentName, currentRelease, listReleases } from "../../releases/release.ts";
@@ -97,6 +98,7 @@ export async function factsOnDisk(
     pin: (await readPin(layout, target))?.version ?? null,
     ran: await versionsRun(layout, target),
     holds: await holdsOf(layout, target),
+    isNewKit: latest?.kitMadeAt != null && isNewerKit(latest.kitMadeAt, await readAcceptedKit(layout, target)),
   };
 }
 

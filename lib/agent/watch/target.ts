@@ -21,6 +21,8 @@ import type { EmitWatch } from "./events.ts";
 export type Polled = ({ changed: false } | { changed: true; latest: Latest; etag: string | null }) & {
   /** Name of the project at the hub. */
   projectName?: string | undefined;
+  /** Sentence for people about a changed answer, told once. */
+  notice?: string | undefined;
 };
 
 /**

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, open, readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
-import { KIT_BYTES_FILE, KIT_FILE, MAX_KIT_BYTES } from "../../contract/kits/limits.ts";
+import { KIT_BYTES_FILE, KIT_FILE, KIT_REPORTS_FOLDER, MAX_KIT_BYTES } from "../../contract/kits/limits.ts";
 import { readFault, syncFolder } from "../../support/files.ts";
 import { type ReadKit, readKitText } from "../sealed/kit.ts";
 
@@ -124,7 +124,7 @@ export async function syncStick(...folders: readonly string[]): Promise<void> {
 export async function openKitFolder(folder: string): Promise<KitFolder> {
   const pathOf = async (name: string): Promise<string> => {
     const entry = await entryCalled(folder, name);
-    if (entry === undefined) throw await noSuchFile(folder, name);
+    if (entry === undefined) throw await noSuchEntry(folder, name);
     return join(folder, entry);
   };
   const text = readKitText(await readRegular(await pathOf(KIT_FILE), MAX_KIT_BYTES));
@@ -133,12 +133,19 @@ export async function openKitFolder(folder: string): Promise<KitFolder> {
   return { folder, text, size: opened.size, bytes: () => kitBytes(path, text.digest) };
 }
 
-/** Returns the error of a folder without a file of a kit, with the kits that lie in folders of it. */
-async function noSuchFile(folder: string, name: string): Promise<SealiftError> {
-  const within = name === KIT_FILE ? await kitsWithin(folder) : [];
-  if (within.length === 0) return unreadableKit(`${folder} has no ${name}`);
+/** Returns the error of a folder without a file or folder of a kit. It names a kit in it, or the one that it is of. */
+export async function noSuchEntry(folder: string, name: string): Promise<SealiftError> {
+  const isKit = async (path: string): Promise<boolean> =>
+    (await entriesCalled(path, KIT_FILE).catch(() => [])).length > 0;
+  if (name === KIT_REPORTS_FOLDER && (await isKit(folder)))
+    return artifactError("kit_unreadable", `${folder} has no folder ${name}: no host has reported on this stick yet.`, {
+      hint: "`sealift kit collect` on a host writes its reports to the stick.",
+    });
+  const [near] = name === KIT_BYTES_FILE ? [] : await kitsWithin(folder);
+  const kit = near ?? ((await isKit(dirname(folder))) ? dirname(folder) : undefined);
+  if (kit === undefined) return unreadableKit(`${folder} has no ${name}`);
   return artifactError("kit_unreadable", `The kit cannot be read: ${folder} has no ${name}.`, {
-    hint: `Nothing was changed. Name the folder of one kit, such as ${within[0]!}.`,
+    hint: `Nothing was changed. Name the folder of one kit, such as ${kit}.`,
   });
 }
 

@@ -15,16 +15,35 @@ const kitHost = z.strictObject({
 });
 export type KitHost = z.infer<typeof kitHost>;
 
-/** Names differ by more than the case of A to Z: people would take two for one. */
-const distinct = (hosts: readonly KitHost[]): boolean =>
-  (["host_id", "x25519", "ed25519"] as const).every(
-    (key) =>
-      new Set(hosts.map((host) => host[key].replace(/[A-Z]/g, (letter) => letter.toLowerCase()))).size === hosts.length,
-  );
+/** Returns a text with A to Z in small letters: people take two names for one that differ by that only. */
+const inOneCase = (text: string): string => text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+
+/** Finds a name or key that stands twice, and says which. */
+function twice(hosts: readonly KitHost[]): string | undefined {
+  const before = new Map<string, string>();
+  for (const host of hosts)
+    for (const key of ["host_id", "x25519", "ed25519"] as const) {
+      const { host_id: name } = host;
+      const mark = `${key} ${inOneCase(host[key])}`;
+      const other = before.get(mark);
+      if (other !== undefined)
+        return key === "host_id"
+          ? `names ${other} twice${other === name ? "" : ` (${name})`}`
+          : `has one key for ${other} and ${name}`;
+      before.set(mark, name);
+    }
+  return undefined;
+}
+
+const kitHosts = z
+  .array(kitHost)
+  .min(1)
+  .max(MAX_KIT_HOSTS)
+  .refine((hosts) => twice(hosts) === undefined, { error: ({ input }) => twice(input as KitHost[]) });
 
 const request = {
   version: versionLabel,
-  hosts: z.array(kitHost).min(1).max(MAX_KIT_HOSTS).refine(distinct, "names a host or a key twice"),
+  hosts: kitHosts,
   /** Time from now after which hosts refuse the kit, in seconds. */
   lasts_s: z.int().min(KIT_LIFETIME_S.min).max(KIT_LIFETIME_S.max).default(KIT_LIFETIME_S.default),
 };

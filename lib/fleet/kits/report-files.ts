@@ -7,38 +7,43 @@ import { MAX_KIT_REPORT_BYTES } from "../../contract/kits/limits.ts";
 import { readFault } from "../../support/files.ts";
 
 /** Report of a host, as it lies on a stick. */
-interface ReportFile {
+export interface ReportFile {
   name: string;
   text: string;
 }
 
 /** File that is no report, such as the part of one that a stick which was pulled out has. */
-interface FaultyFile {
+export interface FaultyFile {
   name: string;
   code: string;
   message: string;
 }
 
+const readReport = async (folder: string, name: string): Promise<string> =>
+  (await readRegular(join(folder, name), 2 * MAX_KIT_REPORT_BYTES)).trim();
+
 /**
  * Reads the reports that lie in a folder, oldest first by what their hosts say: times that a hub must correct, such as
- * those of a host without a clock, become the same, and the last one would count.
+ * those of a host without a clock, become the same, and the last one would count. Each is read for its time, and once
+ * more when it comes, so that one alone is in memory. Files that are no reports come first.
  *
  * @throws ArtifactError `kit_unreadable` for a folder that cannot be read
  */
-export async function reportFiles(folder: string): Promise<{ reports: ReportFile[]; faults: FaultyFile[] }> {
+export async function* reportFiles(folder: string): AsyncGenerator<ReportFile | FaultyFile> {
   const names = await readdir(folder).catch((error: unknown) => {
     throw unreadableKit(`${folder}: ${readFault(error)}`, error);
   });
-  const reports: (ReportFile & { saidMs: number })[] = [];
-  const faults: FaultyFile[] = [];
+  const found: { name: string; saidMs: number }[] = [];
   for (const name of names.filter((each) => /^[0-9a-f]{16}\.json$/i.test(each)).toSorted())
     try {
-      const text = (await readRegular(join(folder, name), 2 * MAX_KIT_REPORT_BYTES)).trim();
-      reports.push({ name, text, saidMs: saidIn(parseKitReport(text).signed.report) });
+      found.push({ name, saidMs: saidIn(parseKitReport(await readReport(folder, name)).signed.report) });
     } catch (error) {
-      faults.push({ name, ...faultIn(error) });
+      yield { name, ...faultIn(error) };
     }
-  return { reports: reports.toSorted((a, b) => a.saidMs - b.saidMs), faults };
+  for (const { name } of found.toSorted((a, b) => a.saidMs - b.saidMs)) {
+    const read = await readReport(folder, name).catch(faultIn);
+    yield typeof read === "string" ? { name, text: read } : { name, ...read };
+  }
 }
 
 /** Returns why a file is no report, whether it cannot be read or a stick that was pulled out has a part of it. */

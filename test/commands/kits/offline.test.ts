@@ -1,7 +1,8 @@
 // Holds: a version on a stick is deployed without a hub, and its reports come back (lib/agent/sources/kits/source.ts)
-import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
+import { hostKeyOf, newHostSeed } from "../../../lib/artifact/sealed/host-key.ts";
 import { hostLine } from "../../../lib/contract/settings/host-line.ts";
 import { offlineSite, sealift } from "../../support/host/offline-site.ts";
 import { until } from "../../support/until.ts";
@@ -156,10 +157,32 @@ t.test("what people type wrongly is answered with what they need", async (t) => 
   const words = ["kit", "make", target.name, "--out", "other", "--host", `pier-7=${hostLine(key)}`, ...at];
   const credential = ["--deployment-credential-file", target.options["deployment_credential_file"]!];
   const collect = ["kit", "collect", "stick/kit", "--host-key-file", "host.key", "--project-root", "nowhere"];
+  await rename(join(kit, "artifact.bin"), join(kit, "kept.bin"));
+  t.match((await deploy(kit)).result, { error: { code: "kit_unreadable", message: /has no artifact\.bin/ } });
+  await rename(join(kit, "kept.bin"), join(kit, "artifact.bin"));
+  const submit = async (path: string) => (await sealift(folder, ["kit", "submit", path, ...at])).result;
+  t.match(await submit("stick"), { error: { code: "kit_unreadable", hint: new RegExp(`such as ${kit}\\.`) } });
+  t.match(await submit(kit), { error: { code: "kit_unreadable", message: /no host has reported/ } });
+  await mkdir(join(kit, "reports"));
+  t.match(await submit(join(kit, "reports")), { error: { hint: new RegExp(`such as ${kit}\\.`) } });
+  const noRoll = await sealift(folder, [...words, ...credential, "--roll", "fleet.lokc"]);
+  t.match(noRoll.result, {
+    error: { code: "config_invalid", message: /fleet\.lokc cannot be read: there is no such/ },
+  });
+  const twice = await sealift(folder, [...words, ...credential, "--host", `buoy-2=${hostLine(key)}`]);
+  t.match(twice.result, { error: { message: /has one key for pier-7 and buoy-2/ } });
+  const name = await sealift(folder, [
+    ...words,
+    ...credential,
+    "--host",
+    `Pier-7=${hostLine(hostKeyOf(newHostSeed()))}`,
+  ]);
+  t.match(name.result, { error: { message: /names pier-7 twice \(Pier-7\)/ } });
   const cases: [words: string[], message: RegExp][] = [
     [words, /--deployment-credential-file/],
     [[...words, ...credential, "--project", other.slug], /is for hosts of that project/],
     [[...words, ...credential, "--expires", "10s"], /--expires must be 1m or longer/],
+    [[...words, ...credential, "--expires", "400d"], /--expires must be 366d at most, not "400d"/],
     [[...words, ...credential, "--out", "host.key"], /cannot be made: something else stands in its place/],
     [collect, /nowhere is no project root of this host/],
   ];

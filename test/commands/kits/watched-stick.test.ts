@@ -75,7 +75,8 @@ t.test("a newer trust root on a stick is followed, though the version of its kit
   await rm(join(folder, "stick"), { recursive: true });
   t.match((await once()).result, { targets: [{ outcome: "unpublished" }] }, "without a stick no root is brought");
   await copy(await make("second"), "stick");
-  t.match((await once()).result, { targets: [{ outcome: "current" }] });
+  const refused = { outcome: "failed", error: { code: "kit_changed" } };
+  t.match((await once()).result, { targets: [refused] }, "its version is not accepted by that root");
   t.equal(await followed(), 2, "its signer does not count any more");
 });
 

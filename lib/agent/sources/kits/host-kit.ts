@@ -9,7 +9,7 @@ import { artifactError, asSealiftError, type SealiftError } from "../../../contr
 import type { KitTerms, KitText } from "../../../contract/kits/texts.ts";
 import { baseUrl } from "../../../contract/surfaces/paths.ts";
 import { type Target, targetName, targetText } from "../../../contract/target.ts";
-import { readAcceptedKit } from "../../../releases/kits.ts";
+import { isNewerKit, readAcceptedKit } from "../../../releases/kits.ts";
 import type { Layout } from "../../../releases/layout.ts";
 import type { Emit } from "../../base/events.ts";
 
@@ -34,6 +34,8 @@ export interface HostKit {
   key: Buffer;
   /** Time before which it cannot be now, in milliseconds since 1970. */
   notBefore: number;
+  /** Whether it was made after the kit that this host has accepted. */
+  isNewer: boolean;
   roots: RootOrigin;
 }
 
@@ -73,7 +75,8 @@ export async function openHostKit(
   // No honest clock shows a time before that of a kit that was accepted, or before that of this one.
   const notBefore = Math.max(madeAt, Date.parse(accepted?.made_at ?? terms.made_at));
   warnOrRefuse(terms, Math.max(Date.now(), notBefore), allowsEnded, emit);
-  return { kit, text, terms, key: Buffer.from(terms.key, "base64"), notBefore, roots: rootsOf(text) };
+  const isNewer = isNewerKit(terms.made_at, accepted);
+  return { kit, text, terms, key: Buffer.from(terms.key, "base64"), notBefore, isNewer, roots: rootsOf(text) };
 }
 
 /**

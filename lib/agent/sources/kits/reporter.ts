@@ -7,9 +7,10 @@ import { parseKitReport, signKitReport } from "../../../artifact/sealed/kit.ts";
 import { deploymentError } from "../../../contract/errors.ts";
 import { KIT_REPORTS_FOLDER, MAX_KIT_REPORT_BYTES } from "../../../contract/kits/limits.ts";
 import type { LocalReport } from "../../../contract/surfaces/reports.ts";
-import { type Target, targetName, targetText } from "../../../contract/target.ts";
+import { type Target, type TargetName, targetName, targetText } from "../../../contract/target.ts";
 import { rootMarkText } from "../../../contract/trust/marks.ts";
-import { keepKitReport, readAcceptedKit } from "../../../releases/kits.ts";
+import { keepKitReport, lastKitReport, readAcceptedKit } from "../../../releases/kits.ts";
+import type { Layout } from "../../../releases/layout.ts";
 import { openFolder } from "../../../releases/open-folder.ts";
 import type { Reporter } from "../../base/reporter.ts";
 
@@ -32,11 +33,12 @@ interface KitReporterOptions {
 export function kitReporter({ key, target, folder, openedKit, wireReport }: KitReporterOptions): Reporter {
   return {
     async report(report, _signal, layout) {
-      const kit = openedKit() ?? (await readAcceptedKit(layout, targetName(target)))?.kit;
+      const kit = openedKit() ?? (await acceptedBy(key, layout, targetName(target)));
       if (kit === undefined)
         throw deploymentError("kit_unknown", "No kit for this host was opened, under which it could report.", {
           hint: "The next run with a kit signs the report.",
         });
+      if (await isRepeated(report, kit, layout, targetName(target))) return;
       const { host_id, trust_root: root } = report;
       const facts = { kit, target: targetText(target), host_id, report: fitting(wireReport(report)) };
       const text = signKitReport({ ...facts, root: root === undefined ? null : rootMarkText(root) }, key);
@@ -45,6 +47,28 @@ export function kitReporter({ key, target, folder, openedKit, wireReport }: KitR
       if (folder !== undefined) await carryReport(folder, name, text).catch(() => undefined);
     },
   };
+}
+
+/**
+ * Returns the kit under which a host with this key reports: the accepted one, if this key has opened it. No other kit
+ * has the key, so what a new one has to say waits for its first kit.
+ */
+async function acceptedBy({ fingerprint }: HostKey, layout: Layout, target: TargetName): Promise<string | undefined> {
+  const accepted = await readAcceptedKit(layout, target);
+  return accepted === undefined || (accepted.to ?? fingerprint) !== fingerprint ? undefined : accepted.kit;
+}
+
+/**
+ * Tells whether the last report says the same of the same kit. A watch looks at a damaged stick again and again, and
+ * reports of that would push all others out.
+ */
+async function isRepeated(report: LocalReport, kit: string, layout: Layout, target: TargetName): Promise<boolean> {
+  if (report.code?.startsWith("kit_") !== true) return false;
+  const last = await lastKitReport(layout, target);
+  if (last === undefined) return false;
+  const { signed } = parseKitReport(last.trim());
+  const { code, error_message } = JSON.parse(signed.report) as Partial<LocalReport>;
+  return signed.kit === kit && code === report.code && error_message === report.error_message;
 }
 
 /** Returns a report as a JSON text that fits: one with too many plugins or lines of a log goes without them. */

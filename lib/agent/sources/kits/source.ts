@@ -104,6 +104,8 @@ function kitSource(choice: KitChoice, target: Target, { base, sourceOf, report }
       const resolved = await sourceOf(kit).resolve(context).catch(rethrowAsChanged);
       return {
         ...resolved,
+        // Only its bytes tell whether whoever made the kit could open the version.
+        mustVerify: kit.isNewer,
         async fetch(fetching): Promise<Fetched> {
           const fetched = await resolved.fetch(fetching).catch(rethrowAsChanged);
           requireSaid(kit.text, fetched);
@@ -111,7 +113,8 @@ function kitSource(choice: KitChoice, target: Target, { base, sourceOf, report }
             ...fetched,
             async remember() {
               await fetched.remember?.();
-              await acceptKit(fetching.layout, targetName(target), { kit: kit.text.id, made_at: kit.text.made_at });
+              const { kit: id, made_at, to } = kit.terms;
+              await acceptKit(fetching.layout, targetName(target), { kit: id, made_at, to });
             },
           };
         },

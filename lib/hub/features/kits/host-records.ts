@@ -60,11 +60,19 @@ async function keepRemovedKeys(
     .execute();
 }
 
+/** Returns when a key was removed from a project, and which name it had; undefined for one that was not. */
+export const removedKey = (db: Queries, project_id: string, fingerprints: readonly string[]) =>
+  selectWhere(own(db), "removed_host_keys", { project_id })
+    .selectAll()
+    .where("fingerprint", "in", fingerprints)
+    .limit(1)
+    .executeTakeFirst();
+
 /**
  * Requires that hosts of a kit have no name of another host of their project, the key of their card if they have one,
- * and no key that was removed from it.
+ * no key that was removed from it, and no key that a kit has under another name: whoever removes a host names it once.
  *
- * @throws HubError 409 `host_taken`, `host_key_removed`
+ * @throws HubError 409 `host_taken`, `host_key_removed`, `host_key_taken`
  */
 export async function requireOwnHosts(db: Queries, project_id: string, hosts: readonly KitHost[]): Promise<void> {
   const names = hosts.map(({ host_id: host }) => host);
@@ -74,16 +82,26 @@ export async function requireOwnHosts(db: Queries, project_id: string, hosts: re
     const known = (await keysOfHost(db, project_id, host.host_id)).map(hostFingerprint);
     if (known.length > 0 && !known.includes(hostFingerprint(host))) throw hasOtherKey(host.host_id);
   }
-  const removed = await selectWhere(own(db), "removed_host_keys", { project_id })
-    .selectAll()
-    .where("fingerprint", "in", hosts.map(hostFingerprint))
-    .limit(1)
-    .executeTakeFirst();
-  if (removed === undefined) return;
-  const { host_id: before, fingerprint, removed_at: at } = removed;
-  const { host_id: named } = hosts.find((host) => hostFingerprint(host) === fingerprint)!;
-  const why = `The key of ${named} is that of the host ${before}, which was removed from the project at ${at}.`;
-  throw new HubError(409, "host_key_removed", why);
+  const nameOf = new Map(hosts.map((host) => [hostFingerprint(host), host.host_id]));
+  const removed = await removedKey(db, project_id, [...nameOf.keys()]);
+  if (removed !== undefined) {
+    const { host_id: before, fingerprint, removed_at: at } = removed;
+    const why = `The key of ${nameOf.get(fingerprint)} is that of the host ${before}, which was removed from the project at ${at}.`;
+    throw new HubError(409, "host_key_removed", why);
+  }
+  const known = await own(db)
+    .selectFrom("kit_hosts")
+    .select(["fingerprint", "host_id"])
+    .distinct()
+    .where("fingerprint", "in", [...nameOf.keys()])
+    .where("removed_at", "is", null)
+    .where("kit_id", "in", (eb) => eb.selectFrom("kits").select("id").where(isOf(project_id)))
+    .execute();
+  for (const { fingerprint, host_id: before } of known)
+    if (nameOf.get(fingerprint) !== before) {
+      const why = `The key of ${nameOf.get(fingerprint)} is that of a host which the project's kits call ${before}.`;
+      throw new HubError(409, "host_key_taken", why);
+    }
 }
 
 const hasOtherKey = (host: string): HubError =>

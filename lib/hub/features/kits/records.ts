@@ -1,7 +1,7 @@
 import type { Expression, ExpressionBuilder, SqlBool } from "kysely";
 import { hostFingerprint } from "../../../artifact/sealed/host-key.ts";
 import type { KitHost, KitRecord } from "../../../contract/kits/records.ts";
-import type { Principal } from "../../base/principal.ts";
+import { isAdministrator, type Principal } from "../../base/principal.ts";
 import { controls } from "../../base/rights.ts";
 import type { PageRange, Queries, Transacted } from "../../records/port.ts";
 import { findProject, type Project } from "../../records/projects.ts";
@@ -101,13 +101,25 @@ export async function findKit(db: Queries, id: string): Promise<FoundKit | undef
   return { kit, target, hostsProject: hostsProjectId === null ? undefined : await findProject(db, hostsProjectId) };
 }
 
+/**
+ * Returns the owner whose kits of a target a key sees; undefined for those of all. Kits of a plugin or service are as
+ * private as its fleets: also its author sees only the own ones.
+ */
+export const seenOwner = (principal: Principal, target: Project): string | undefined =>
+  isAdministrator(principal) || (target.kind === "project" && controls(principal, target))
+    ? undefined
+    : principal.owner;
+
 /** Returns the project, plugin or service by which a key acts on a kit: what it is of, or the project of its hosts. */
-export const actingFor = (principal: Principal, { target, hostsProject }: FoundKit): Project | undefined =>
-  [target, hostsProject].find((project) => project !== undefined && controls(principal, project));
+export function actingFor(principal: Principal, { kit, target, hostsProject }: FoundKit): Project | undefined {
+  const owner = seenOwner(principal, target);
+  if (controls(principal, target) && (owner ?? kit.owner) === kit.owner) return target;
+  return hostsProject !== undefined && controls(principal, hostsProject) ? hostsProject : undefined;
+}
 
 /**
- * Tells whether a key acts on a kit: on all of a target and for the hosts of a project that it controls, and on the own
- * kits of a plugin or service that it only sees: their reports go into a fleet of its own.
+ * Tells whether a key acts on a kit: on those of a project that it controls and for the hosts of one, and on the own
+ * ones of a plugin or service: their reports go into a fleet of its own.
  */
 export const actsOn = (principal: Principal, found: FoundKit): boolean =>
   actingFor(principal, found) !== undefined ||

@@ -28,7 +28,7 @@ import { findVersionById } from "../../records/versions.ts";
 import type { VisibleVersion } from "../../records/visible-targets.ts";
 import type { Core } from "../feature.ts";
 import { requireOwnHosts } from "./host-records.ts";
-import { actingFor, actsOn, endKit, findKit, type FoundKit, listKits, storeKit } from "./records.ts";
+import { actingFor, actsOn, endKit, findKit, type FoundKit, listKits, seenOwner, storeKit } from "./records.ts";
 import { takeReport } from "./take-report.ts";
 
 /** Version that a kit is made of. */
@@ -199,7 +199,7 @@ export function kitRoutes(options: MountOptions<Core>): readonly Served[] {
       const { host_id: host, live } = request.query;
       const asked = {
         projectId: project.id,
-        owner: isControlled ? undefined : principal.owner,
+        owner: seenOwner(principal, project),
         ...{ host, liveAt: live === "true" ? hub.now() : undefined },
       };
       const found = await pageOf(request.query, { by: "id" }, (range) => listKits(db, asked, range));

@@ -18,6 +18,7 @@ import {
 } from "../../records/received-reports.ts";
 import { subjectOf, targetOfSubject } from "../../records/subjects.ts";
 import type { Core } from "../feature.ts";
+import { removedKey } from "./host-records.ts";
 import { actsOn, findKit, findKitHost } from "./records.ts";
 import type { KitsTable } from "./tables.ts";
 import { isTaken } from "./taken-records.ts";
@@ -32,6 +33,10 @@ const refused = (
 });
 
 const invalid = (why: string): Taken => refused("kit_report_invalid", `The report was not taken: ${why}.`);
+
+/** Describes a kit of which the key may not know more. Only its hosts know its id, and who carries their reports. */
+const anothers = (kit: string): string =>
+  `The kit ${kit} is another owner's, whose fleet gets its reports: a key of theirs has made it, or its project is theirs. Whoever has the line of a host can make a kit for it. A newer one of your own makes the host refuse it.`;
 
 /**
  * Takes a report that has come back from a host without network. It must be signed by a host of the kit that it names.
@@ -48,19 +53,21 @@ export async function takeReport(hub: Core, principal: Principal, text: string):
   }
   const { signed, digest } = report;
   const found = await findKit(db, signed.kit);
-  if (found === undefined || !actsOn(principal, found))
+  if (found === undefined)
     return refused(
       "kit_unknown",
-      `The hub knows no kit ${signed.kit} of the key's: it was made at another hub, or after the backup that this one was restored from, or ended more than a year ago.`,
+      `The hub knows no kit ${signed.kit}: it was made at another hub, or after the backup that this one was restored from, or ended more than a year ago.`,
     );
   const { kit, target: project } = found;
   const target = targetOfSubject(subjectOf(project));
+  if (!actsOn(principal, found)) return refused("kit_unknown", anothers(kit.id));
   if (signed.target !== target) return invalid(`the kit ${kit.id} is of ${target}`);
   const host = await findKitHost(db, kit.id, signed.from);
   if (host === undefined) return invalid("no host of its kit has the key that it names");
   if (!report.isSignedBy(host.ed25519)) return invalid(`the key of ${host.host_id} has not signed it`);
-  if (host.removed_at !== null)
-    return refused("host_removed", `The host ${host.host_id} was removed at ${host.removed_at}.`);
+  const hostsOf = kit.hosts_project_id ?? (kit.holder === "" ? kit.project_id : undefined);
+  const key = hostsOf === undefined ? undefined : await removedKey(db, hostsOf, [signed.from]);
+  const removedAt = host.removed_at ?? key?.removed_at;
   const context: ReportContext = {
     now: hub.clock(),
     named: undefined,
@@ -72,7 +79,7 @@ export async function takeReport(hub: Core, principal: Principal, text: string):
     },
   };
   try {
-    return await storeOnce(hub, project, kit, { host: host.host_id, report: signed.report }, context);
+    return await storeOnce(hub, project, kit, { host: host.host_id, removedAt, report: signed.report }, context);
   } catch (error) {
     if (!(error instanceof HubError) || error.code !== "other_host") throw error;
     const why = `The host ${host.host_id} has a key of its own, and the hub has another card of it, or none.`;
@@ -80,12 +87,15 @@ export async function takeReport(hub: Core, principal: Principal, text: string):
   }
 }
 
-/** Stores a report under the name that the host has in the kit. */
+/**
+ * Stores a report under the name that the host has in the kit. One that was taken is known, also after its host was
+ * removed: the files stay on sticks.
+ */
 async function storeOnce(
   hub: Core,
   project: Project,
   kit: KitsTable,
-  { host: host_id, report }: { host: string; report: string },
+  { host: host_id, removedAt, report }: { host: string; removedAt: string | undefined; report: string },
   context: ReportContext,
 ): Promise<Taken> {
   let value: unknown;
@@ -97,6 +107,8 @@ async function storeOnce(
   const named = { ...(value as object), host_id };
   const { kind, slug } = project;
   const { holder } = kit;
+  const removed =
+    removedAt === undefined ? undefined : refused("host_removed", `The host ${host_id} was removed at ${removedAt}.`);
   const isKnown = (deployment: string, target: string) => isTaken(hub.database.kysely, { holder, target, deployment });
   if (kind === "project") {
     const parsed = safelyParsed(projectReport, named);
@@ -104,12 +116,14 @@ async function storeOnce(
       return invalid("it is not a report of this project");
     const deployment = deploymentIdentity(parsed.data.deployment_id, host_id, context);
     if (await isKnown(deployment, project.id)) return known(host_id);
+    if (removed !== undefined) return removed;
     await storeProjectReport(hub.reports, parsed.data, context);
   } else {
     const parsed = safelyParsed(deploymentReport, named);
     if (!parsed.success || targetText(parsed.data) !== targetText({ kind, slug }))
       return invalid(`it is not a report of this ${kind}`);
     if (await isKnown(context.byKit!.digest, subjectOf({ kind, slug }))) return known(host_id);
+    if (removed !== undefined) return removed;
     await storeTargetReport(hub.reports, parsed.data, kit.holder, context);
   }
   return { state: "taken", host_id, code: null, message: null };
