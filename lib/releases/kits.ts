@@ -25,9 +25,9 @@ export type AcceptedKit = Omit<z.infer<typeof acceptedKit>, "v">;
 export const readAcceptedKit = (layout: Layout, target: TargetName): Promise<AcceptedKit | undefined> =>
   readJsonFile(layout.kit(target), acceptedKit);
 
-/** Tells whether a kit was made after the accepted one, if there is one. @param madeAt ISO 8601 */
-export const isNewerKit = (madeAt: string, accepted: AcceptedKit | undefined): boolean =>
-  accepted === undefined || Date.parse(madeAt) > Date.parse(accepted.made_at);
+/** Tells whether a kit was made after the accepted one, if there is one. @param madeAt ISO 8601; undefined: no kit */
+export const isNewerKit = (madeAt: string | undefined, accepted: AcceptedKit | undefined): boolean =>
+  madeAt !== undefined && (accepted === undefined || Date.parse(madeAt) > Date.parse(accepted.made_at));
 
 /** Remembers a kit of which everything has been verified. */
 export async function acceptKit(layout: Layout, target: TargetName, accepted: AcceptedKit): Promise<void> {

@@ -98,7 +98,7 @@ export async function factsOnDisk(
     pin: (await readPin(layout, target))?.version ?? null,
     ran: await versionsRun(layout, target),
     holds: await holdsOf(layout, target),
-    isNewKit: latest?.kitMadeAt != null && isNewerKit(latest.kitMadeAt, await readAcceptedKit(layout, target)),
+    isNewKit: isNewerKit(latest?.kitMadeAt ?? undefined, await readAcceptedKit(layout, target)),
   };
 }
 
