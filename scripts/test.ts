@@ -8,7 +8,7 @@ import { once } from "node:events";
 import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
-import { filesOf, type Selection } from "../test/support/selection.ts";
+import { filesOf, type Selection, testEnvironment } from "../test/support/selection.ts";
 import { scriptArguments } from "./arguments.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -40,7 +40,7 @@ const files = isNamed ? [] : chosen().filter((file) => !excluded.includes(file))
 const child = spawn("tap", [...words, ...files], {
   cwd: root,
   stdio: "inherit",
-  env: { ...process.env, SEALIFT_TESTS: selection },
+  env: { ...testEnvironment(process.env), SEALIFT_TESTS: selection },
 });
 const [code] = (await once(child, "exit")) as [number | null];
 process.exitCode = code ?? 1;

@@ -12,3 +12,12 @@ export function filesOf(selection: Selection, files: readonly string[], root: st
   const isOutside = (file: string): boolean => OUTSIDE_OF_CORE.test(readFileSync(`${root}${file}`, "utf8"));
   return files.filter((file) => isOutside(file) === (selection === "rest"));
 }
+
+/** Variables that tests read. Every other `SEALIFT_…` is an option of a program, which tests give it themselves. */
+const OF_TESTS = /^SEALIFT_(?:TEST_\w+|EVERY_WALL|PAGES|CHAOS_\w+|SEED|GOLDEN|PIPELINE_TRACE)$/;
+
+/** Returns the environment of tests: without the options that whoever runs them has set, such as a hub and its key. */
+export const testEnvironment = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
+  Object.fromEntries(
+    Object.entries(environment).filter(([name]) => !name.startsWith("SEALIFT_") || OF_TESTS.test(name)),
+  );
