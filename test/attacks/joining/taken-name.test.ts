@@ -1,3 +1,4 @@
+// Holds: whether a host's name is taken in its project (lib/hub/records/host-names.ts)
 import t from "tap";
 import { isErrorBody, startHub } from "../../support/hub/harness.ts";
 import { invited, ownSecrets } from "../../support/hub/joining.ts";

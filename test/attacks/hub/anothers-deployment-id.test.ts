@@ -1,10 +1,10 @@
 /** A host gives its deployment the id of another host's, whose report it has read on the stick or in the fleet. */
 import t, { type Test } from "tap";
-import type { MadeKit } from "../../lib/contract/kits/records.ts";
-import { createProject, publication, type RunningHub, startHub } from "../support/hub/harness.ts";
-import { offlineHost, reportOf, submitted } from "../support/hub/kits.ts";
-import { startPostgres } from "../support/hub/postgres-server.ts";
-import { withSettings } from "../support/hub/settings.ts";
+import type { MadeKit } from "../../../lib/contract/kits/records.ts";
+import { createProject, publication, type RunningHub, startHub } from "../../support/hub/harness.ts";
+import { offlineHost, reportOf, submitted } from "../../support/hub/kits.ts";
+import { startPostgres } from "../../support/hub/postgres-server.ts";
+import { withSettings } from "../../support/hub/settings.ts";
 
 async function byKit(t: Test, hub: RunningHub): Promise<void> {
   const project = await createProject(hub);
