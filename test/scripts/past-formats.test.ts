@@ -1,4 +1,4 @@
-// Holds: each format that a release wrote has a vector, and a test that reads it (test/fixtures/README.md)
+// Each format that a release wrote has a vector, and a test that reads it: test/fixtures/README.md.
 import { execFileSync } from "node:child_process";
 import { globSync, readFileSync } from "node:fs";
 import { matchesGlob } from "node:path";
