@@ -12,7 +12,8 @@ import { hooksOf, keysOfHost } from "./hooks.ts";
 import type { StoredRecord } from "./host-columns.ts";
 import { advanceView, hostsBefore, type NewHost, storeHosts } from "./host-rows.ts";
 import { hasKeyOfItsOwn } from "./keys.ts";
-import type { Queries } from "./port.ts";
+import type { Queries, Transacted } from "./port.ts";
+import { lockIfThere } from "./projects.ts";
 
 /** Signature of a host under its report. */
 export interface HostSignature {
@@ -20,6 +21,13 @@ export interface HostSignature {
   key: string;
   /** Project whose cards may say that the key is the host's. */
   projectId: string;
+  /**
+   * Requires, under the lock of that project, that what was read of the host before still holds: it may have been
+   * removed or renamed.
+   *
+   * @throws Error where it does not; the report is not stored
+   */
+  requireStill(transaction: Transacted): Promise<void>;
 }
 
 /** Deployment report, to be stored in the log and the fleet view. */
@@ -67,10 +75,12 @@ export interface StoredReport extends IncomingReport {
  *
  * @param reports at least one, in the order of their receipt
  * @throws HubError 403 `other_host` for a host with a key of its own that another key reports
+ * @throws Error of `requireStill` for a signed report whose host has changed
  */
 export async function storeReports(db: Queries, reports: readonly IncomingReport[]): Promise<void> {
   const { holder, target } = reports[0]!;
   await db.transaction().execute(async (transaction) => {
+    await requireSigners(transaction, reports);
     const rows = await transaction
       .insertInto("reports")
       // In the same order for all hubs, so that no two deadlock.
@@ -126,6 +136,13 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
     const stored = added.map((report): StoredReport => ({ ...report, turned: turned.get(report.id) }));
     for (const hooks of hooksOf(transaction)) await hooks.onReports?.(transaction, stored);
   });
+}
+
+/** Requires that the hosts which have signed reports are as they were, until the transaction ends. @throws Error */
+async function requireSigners(transaction: Transacted, reports: readonly IncomingReport[]): Promise<void> {
+  const signed = reports.flatMap(({ signedBy }) => signedBy ?? []);
+  for (const id of [...new Set(signed.map(({ projectId }) => projectId))].sort()) await lockIfThere(transaction, id);
+  for (const signature of signed) await signature.requireStill(transaction);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { parseKitReport } from "../../../artifact/sealed/kit.ts";
 import { SealiftError } from "../../../contract/errors.ts";
 import type { KitReportsTaken } from "../../../contract/kits/records.ts";
@@ -9,6 +10,7 @@ import { JSON_LIMITS, parseJson } from "../../../support/documents/limits.ts";
 import { safelyParsed } from "../../../support/documents/safe-parse.ts";
 import { HubError } from "../../base/errors.ts";
 import type { Principal } from "../../base/principal.ts";
+import type { Queries } from "../../records/port.ts";
 import type { Project } from "../../records/projects.ts";
 import {
   deploymentIdentity,
@@ -38,11 +40,26 @@ const invalid = (why: string): Taken => refused("kit_report_invalid", `The repor
 const anothers = (kit: string): string =>
   `The kit ${kit} is another owner's, whose fleet gets its reports: a key of theirs has made it, or its project is theirs. Whoever has the line of a host can make a kit for it. A newer one of your own makes the host refuse it.`;
 
+/** The host of a kit was removed or renamed, or its kit is gone, since the report was read. */
+class HostChanged extends Error {}
+
 /**
  * Takes a report that has come back from a host without network. It must be signed by a host of the kit that it names.
  * It counts once, and as of the time when it was made: late ones do not say that a host was heard of now.
  */
 export async function takeReport(hub: Core, principal: Principal, text: string): Promise<Taken> {
+  for (;;)
+    try {
+      return await takeAsItIs(hub, principal, text);
+    } catch (error) {
+      if (!(error instanceof HostChanged)) throw error;
+      // The change is read when its transaction has ended. Each further turn needs another one.
+      await nextTurn();
+    }
+}
+
+/** @throws HostChanged when the host has changed before the report was stored; nothing is */
+async function takeAsItIs(hub: Core, principal: Principal, text: string): Promise<Taken> {
   const { kysely: db } = hub.database;
   let report: ReturnType<typeof parseKitReport>;
   try {
@@ -62,12 +79,9 @@ export async function takeReport(hub: Core, principal: Principal, text: string):
   const target = targetOfSubject(subjectOf(project));
   if (!actsOn(principal, found)) return refused("kit_unknown", anothers(kit.id));
   if (signed.target !== target) return invalid(`the kit ${kit.id} is of ${target}`);
-  const host = await findKitHost(db, kit.id, signed.from);
+  const host = await standingOf(db, kit, signed.from);
   if (host === undefined) return invalid("no host of its kit has the key that it names");
   if (!report.isSignedBy(host.ed25519)) return invalid(`the key of ${host.host_id} has not signed it`);
-  const hostsOf = kit.hosts_project_id ?? (kit.holder === "" ? kit.project_id : undefined);
-  const key = hostsOf === undefined ? undefined : await removedKey(db, hostsOf, [signed.from]);
-  const removedAt = host.removed_at ?? key?.removed_at;
   const context: ReportContext = {
     now: hub.clock(),
     named: undefined,
@@ -75,16 +89,37 @@ export async function takeReport(hub: Core, principal: Principal, text: string):
     keyHost: null,
     byKit: {
       ...{ kit: kit.id, digest, madeAt: kit.made_at },
-      signedBy: { key: host.ed25519, projectId: kit.hosts_project_id ?? kit.project_id },
+      signedBy: {
+        ...{ key: host.ed25519, projectId: kit.hosts_project_id ?? kit.project_id },
+        async requireStill(transaction) {
+          const now = await standingOf(transaction, kit, signed.from);
+          if (now?.host_id !== host.host_id || now.removedAt !== host.removedAt) throw new HostChanged();
+        },
+      },
     },
   };
   try {
-    return await storeOnce(hub, project, kit, { host: host.host_id, removedAt, report: signed.report }, context);
+    return await storeOnce(
+      hub,
+      project,
+      kit,
+      { host: host.host_id, removedAt: host.removedAt, report: signed.report },
+      context,
+    );
   } catch (error) {
     if (!(error instanceof HubError) || error.code !== "other_host") throw error;
     const why = `The host ${host.host_id} has a key of its own, and the hub has another card of it, or none.`;
     return refused("other_host", why);
   }
+}
+
+/** Finds a host of a kit by its key, with the time when it or the key was removed from the project, if it was. */
+async function standingOf(db: Queries, kit: KitsTable, fingerprint: string) {
+  const host = await findKitHost(db, kit.id, fingerprint);
+  if (host === undefined) return undefined;
+  const hostsOf = kit.hosts_project_id ?? (kit.holder === "" ? kit.project_id : undefined);
+  const key = hostsOf === undefined ? undefined : await removedKey(db, hostsOf, [fingerprint]);
+  return { ...host, removedAt: host.removed_at ?? key?.removed_at };
 }
 
 /**
