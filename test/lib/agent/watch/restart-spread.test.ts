@@ -16,12 +16,14 @@ const AWAY_MS = 1000;
 /** Time for which a stream has lasted here when the restart cuts it, in milliseconds; in a fleet it is hours. */
 const PROVEN_MS = 1000;
 const WINDOW_MS = 250;
-/** Most streams of one window. On a busy machine 454 were seen, and 806 without any spread. */
-const MOST_IN_WINDOW = 0.3 * STREAMS;
+/** Most streams that may mean to come back in one window: nearly twice what an even spread over three seconds gives. */
+const MOST_IN_WINDOW = 0.15 * STREAMS;
 
 t.test(`${STREAMS} streams that a restart cuts at once do not come back at once`, async (t) => {
   const open = new Set<ServerResponse>();
   const arrivals: number[] = [];
+  /** Times at which watches mean to come back after the cut. A busy machine lets them arrive in heaps all the same. */
+  const planned: number[] = [];
   const serve = async (port: number): Promise<Server> => {
     const server = createServer((_request, response) => {
       arrivals.push(performance.now());
@@ -45,8 +47,8 @@ t.test(`${STREAMS} streams that a restart cuts at once do not come back at once`
   const hosts = Array.from({ length: STREAMS }, (_, index) => {
     // As after hours: a stream that has lasted is followed by the next one soon.
     const hints = new Hints({
-      ...{ look() {}, flows() {}, emit() {} },
-      random: Math.random,
+      ...{ look() {}, flows() {}, random: Math.random },
+      emit: (event) => void (event.event === "hints.lost" && planned.push(Date.parse(event.at))),
       times: { provenMs: PROVEN_MS },
     });
     const connection = { hubUrl: url, apiKey: "slk_test", hostId: `pier-${index}`, timeoutMs: 5000 };
@@ -59,19 +61,22 @@ t.test(`${STREAMS} streams that a restart cuts at once do not come back at once`
   });
   await until(() => open.size === STREAMS);
   await sleep(2 * PROVEN_MS);
+  planned.length = 0;
   await close(first);
   arrivals.length = 0;
   await sleep(AWAY_MS);
   const second = await serve(port);
   const began = performance.now();
   await until(() => open.size === STREAMS);
-  const windows = new Map<number, number>();
-  for (const at of arrivals) {
-    const window = Math.floor((at - began) / WINDOW_MS);
-    windows.set(window, (windows.get(window) ?? 0) + 1);
-  }
-  const most = Math.max(...windows.values());
-  t.comment(`all back after ${(Math.max(...arrivals) - began).toFixed(0)} ms, at most ${most} in ${WINDOW_MS} ms`);
-  t.ok(most <= MOST_IN_WINDOW, `${most} in ${WINDOW_MS} ms`);
+  const [arrived, most] = [fullest(arrivals), fullest(planned)];
+  t.comment(`all back after ${(Math.max(...arrivals) - began).toFixed(0)} ms, at most ${arrived} in ${WINDOW_MS} ms`);
+  t.equal(planned.length, STREAMS, "each says when it comes back");
+  t.ok(most <= MOST_IN_WINDOW, `${most} mean to come in the same ${WINDOW_MS} ms`);
   await Promise.all([close(second), ...hosts.map((hints) => hints[Symbol.asyncDispose]())]);
 });
+
+/** Returns how many times fall into the fullest window. @param times in milliseconds */
+function fullest(times: readonly number[]): number {
+  const windows = Map.groupBy(times, (at) => Math.floor(at / WINDOW_MS));
+  return Math.max(...[...windows.values()].map(({ length }) => length));
+}
