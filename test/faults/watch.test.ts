@@ -10,7 +10,7 @@ import { startHub } from "../support/hub/real-hub.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 t.test(
-  "a watch outlives a full disk, one that can only be read, few descriptors, and a clock that jumps by a day",
+  "a watch outlives a full disk, one that can only be read, few descriptors, and a clock that jumps by a day or a year",
   { skip: cannotStarve },
   async (t) => {
     const folder = temporaryFolder(t);
@@ -53,7 +53,9 @@ t.test(
     for (const [version, offset] of [
       ["1.2.0", DAY_MS],
       ["1.3.0", -DAY_MS],
-      ["1.4.0", 0],
+      ["1.4.0", 365 * DAY_MS],
+      ["1.5.0", -365 * DAY_MS],
+      ["1.6.0", 0],
     ] as const) {
       clock.set(offset);
       await target.publish(version);
