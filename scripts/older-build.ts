@@ -12,8 +12,14 @@ export const RELEASES = {
 export type ReleaseName = keyof typeof RELEASES;
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
-/** Builds of older commits. Outside of `node_modules`, in whose files Node strips no types. */
-const BUILDS = join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "sealift-builds");
+/**
+ * Builds of older commits. Outside of `node_modules`, in whose files Node strips no types. Those of root are where the
+ * users of sandboxes reach them.
+ */
+const BUILDS = join(
+  process.env["XDG_CACHE_HOME"] || (process.getuid?.() === 0 ? "/var/cache" : join(homedir(), ".cache")),
+  "sealift-builds",
+);
 
 const git = (...args: string[]): string => execFileSync("git", ["-C", ROOT, ...args], { encoding: "utf8" }).trim();
 

@@ -71,6 +71,8 @@ function files(program: string, { packages, files: libraries }: Libraries): Reco
     "etc/passwd": { content: `root:x:0:0::/:\nsealift:x:${USER}:${USER}::${DATA}:\n` },
     "etc/group": { content: `root:x:0:\nsealift:x:${USER}:\n` },
     "tmp/": { mode: 0o1777 },
+    // Empty: without the folder OpenSSL complains on the output of each program that asks a hub.
+    "etc/ssl/certs/": {},
     [`${DATA.slice(1)}/`]: { mode: 0o700, owner: USER },
   };
   for (const command of Object.keys(packageJson.bin))

@@ -25,6 +25,7 @@ import { SMALL_HEAP } from "../../bin/launch.ts";
 import { DEFAULT_LIMITS } from "../../lib/artifact/limits.ts";
 import { publicKeyOf } from "../../lib/artifact/signatures/ed25519.ts";
 import { publishProject } from "../../lib/publisher/publish-project.ts";
+import { ImageBuilder, runApplication } from "../support/host/container-host.ts";
 import { joinMachines } from "../support/host/joining-machines.ts";
 import { answerUnder } from "../support/host/served-root.ts";
 import { createProject, startHub } from "../support/hub/harness.ts";
@@ -218,6 +219,7 @@ t.test("the single executable is the whole product", { skip: needs("strip"), tim
     const place = join(folder, "image");
     mkdirSync(place);
     const image = new ContainerImage(path, version, place);
+    const release = `oci-archive:${path}:${version}`;
 
     t.test("beside it are libc and its like, and two users", async (t) => {
       const files = globSync("**/*", { cwd: image.root }).filter((name) => lstatSync(join(image.root, name)).isFile());
@@ -245,18 +247,9 @@ t.test("the single executable is the whole product", { skip: needs("strip"), tim
       "the Containerfile of ops makes an image of a hub with its options",
       { skip: needs("buildah") },
       async (t) => {
-        const work = mkdtempSync(join(tmpdir(), "sealift-buildah-"));
-        t.teardown(() => rmSync(work, { recursive: true, force: true }));
-        const policy = join(work, "policy.json");
-        writeFileSync(policy, '{"default":[{"type":"insecureAcceptAnything"}]}');
-        const store = ["--root", join(work, "root"), "--runroot", join(work, "run"), "--storage-driver", "vfs"];
-        const buildah = (command: string, ...words: string[]): unknown =>
-          execFileSync("buildah", [...store, command, "--signature-policy", policy, ...words], { stdio: "pipe" });
-        const release = `RELEASE=oci-archive:${path}:${version}`;
-        buildah("build", "--isolation", "chroot", "--build-arg", release, "--tag", "hub", "ops/container");
-        buildah("push", "hub", `oci-archive:${join(work, "hub.tar")}:hub`);
-        mkdirSync(join(work, "image"));
-        const built = new ContainerImage(join(work, "hub.tar"), "hub", join(work, "image"));
+        using builder = new ImageBuilder();
+        builder.build("hub", "ops/container/Containerfile", "ops/container", { RELEASE: release });
+        const built = builder.unpack("hub");
         t.match(readFileSync(join(built.root, "etc/sealift/sealift.yaml"), "utf8"), "listen: 0.0.0.0:8787");
         // Its own address may be taken on this machine.
         writeFileSync(join(built.root, "etc/sealift/sealift.yaml"), "listen: 127.0.0.1:0\n");
@@ -268,6 +261,14 @@ t.test("the single executable is the whole product", { skip: needs("strip"), tim
         t.strictSame(await once(hub, "exit"), [0, null]);
       },
     );
+
+    t.test("that of a host runs an application beside its watch", { skip: needs("buildah") }, async (t) => {
+      using builder = new ImageBuilder();
+      builder.buildNode("node", release);
+      const images = { RELEASE: release, NODE: "localhost/node" };
+      builder.build("host", "ops/container/host.Containerfile", "ops/container", images);
+      await runApplication(t, image, builder.unpack("host"));
+    });
 
     t.test("it serves a hub, whose health it tells", async (t) => {
       // Its own command would listen on a port of this machine that may be taken.

@@ -37,6 +37,17 @@ t.test("the compose file starts hubs with options that exist, behind the balance
   t.same([...variables].toSorted(), Object.keys(balancer?.environment ?? {}).toSorted());
 });
 
+t.test("the compose file of a host starts its two programs with options that exist", async (t) => {
+  const { services } = parse(await readFile(new URL("compose/host.yaml", ops), "utf8"), { merge: true }) as {
+    services: Record<string, Service>;
+  };
+  t.strictSame(Object.keys(services), ["apps", "watch"]);
+  for (const { command = [] } of Object.values(services)) {
+    t.same(faultsOfCommand(command, []), []);
+    t.match(command.at(-1), /=\/var\/lib\/sealift\//, "below the folder of its volume");
+  }
+});
+
 t.test("a balancer without hubs says so to clients, to people and to Prometheus", async (t) => {
   const nobody = async (): Promise<string> => `http://127.0.0.1:${await freePort()}`;
   const balancer = await startHaproxy(t, [await nobody(), await nobody()], 503);
@@ -62,7 +73,7 @@ t.test("a balancer without hubs says so to clients, to people and to Prometheus"
 t.test("pages link to files under ops/ that are there", async (t) => {
   for (const page of ["scaling.md", "metrics.md", "installing.md"]) {
     const text = await readFile(new URL(`../../docs/${page}`, import.meta.url), "utf8");
-    const paths = [...new Set(text.match(/ops\/[a-z]+(\/[a-z.-]*[a-z])?/g) ?? [])];
+    const paths = [...new Set(text.match(/ops\/[a-z]+(\/[A-Za-z.-]*[a-z])?/g) ?? [])];
     t.ok(paths.length > 0);
     for (const path of paths) t.ok(existsSync(fileURLToPath(new URL(`../../${path}`, import.meta.url))), path);
   }

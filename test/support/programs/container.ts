@@ -11,10 +11,16 @@ interface Mount {
 }
 
 interface Bundle {
-  process: { user: { uid: number; gid: number }; args: string[]; env?: string[]; terminal: boolean };
+  process: {
+    user: { uid: number; gid: number };
+    args: string[];
+    env?: string[];
+    terminal: boolean;
+    capabilities?: object;
+  };
   root: { path: string; readonly?: boolean };
   mounts: Mount[];
-  linux: { namespaces: { type: string }[] };
+  linux: { namespaces: { type: string; path?: string }[] };
 }
 
 /** Debian's crun takes the mixed hierarchies of older hosts for none. */
@@ -25,14 +31,25 @@ exec crun --cgroup-manager=disabled run --bundle "$0" "$1"`;
 export interface Machine {
   data: string;
   env: Record<string, string>;
+  /** Running container whose processes another one sees, as with `--pid container:NAME`; default: none. */
+  beside?: ChildProcess | undefined;
 }
+
+/** Rights that engines leave a root user, as far as they are needed here. */
+const OF_ROOT = ["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_KILL", "CAP_SETGID", "CAP_SETUID"];
+
+/** Returns the first process of a container. @param child crun */
+function firstProcessOf({ pid }: ChildProcess): string {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1").trim().split(" ")[0]!;
+}
+
+/** Containers of this process: crun keeps their names for the whole machine. */
+let count = 0;
 
 /** An image that is unpacked. Needs root, umoci and crun. */
 export class ContainerImage {
   readonly #folder: string;
   readonly #bundle: Bundle;
-  /** Names of containers, which crun keeps for the whole machine. */
-  #count = 0;
 
   /** @param archive an OCI layout as a tar @param folder an empty one */
   constructor(archive: string, tag: string, folder: string) {
@@ -74,15 +91,18 @@ export class ContainerImage {
   }
 
   /** Starts a container on a machine, whose data it finds in its working folder. */
-  startOn({ data, env }: Machine, ...words: string[]): ChildProcess {
-    const name = `sealift-test-${process.pid}-${this.#count++}`;
+  startOn({ data, env, beside }: Machine, ...words: string[]): ChildProcess {
+    const name = `sealift-test-${process.pid}-${count++}`;
     const folder = join(this.#folder, name);
     const { process: first, mounts, linux } = this.#bundle;
     const isOurs = ({ destination }: Mount): boolean => !/^\/sys|^\/var/.test(destination);
+    const namespaces = linux.namespaces.filter(({ type }) => type !== "network");
+    const isRoot = this.user.uid === 0;
+    const rights = isRoot ? { bounding: OF_ROOT, effective: OF_ROOT, permitted: OF_ROOT } : {};
     const config = {
       ...this.#bundle,
       process: {
-        ...{ ...first, terminal: false, capabilities: {}, rlimits: [], noNewPrivileges: true },
+        ...{ ...first, terminal: false, capabilities: rights, rlimits: [], noNewPrivileges: !isRoot },
         args: words.length > 0 ? [first.args[0], ...words] : first.args,
         env: [...(first.env ?? []), ...Object.entries(env).map(([variable, value]) => `${variable}=${value}`)],
       },
@@ -92,7 +112,14 @@ export class ContainerImage {
         { destination: "/tmp", type: "tmpfs", source: "tmpfs", options: ["nosuid", "nodev", "mode=1777"] },
         { destination: "/var/lib/sealift", type: "bind", source: data, options: ["bind", "rw"] },
       ],
-      linux: { ...linux, namespaces: linux.namespaces.filter(({ type }) => type !== "network") },
+      linux: {
+        ...linux,
+        namespaces: namespaces.map((each) =>
+          each.type === "pid" && beside !== undefined
+            ? { ...each, path: `/proc/${firstProcessOf(beside)}/ns/pid` }
+            : each,
+        ),
+      },
     };
     mkdirSync(folder);
     writeFileSync(join(folder, "config.json"), JSON.stringify(config));
