@@ -191,7 +191,7 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
     return `The sealift.yaml of this folder gives ${values}. That does not count before you have read the file and run \`sealift trust-folder\`.`;
   }
 
-  /** Returns what is kept with the command's target: layers with the lowest priority, unless they say otherwise. */
+  /** Returns options that are kept beside the command's target. Their layers have the lowest priority by default. */
   protected keptLayers(): Promise<readonly Layer[]> {
     return Promise.resolve([]);
   }

@@ -86,7 +86,7 @@ export async function* applicationStates(
       ...{ id, ...process, same_user: sameUser, version: release?.version ?? null, addresses: grant?.listen ?? {} },
       ...(stopped !== undefined && process.pid === null && { state: "stopped", since: stopped }),
       limits: grant?.limits ?? {},
-      // Where systemd has tasks of its own to limit, that is no limit of the grant.
+      // A unit may have limits that are not in the grant, such as systemd's default of tasks.
       unenforced: process.unenforced.filter((name) => grant?.limits?.[name] !== undefined),
       stopped_since: stopped ?? null,
       healthy: installed === undefined || grant === undefined || rests !== undefined ? null : fault === null,

@@ -93,7 +93,7 @@ function refusalBy(grants: ApplicationsFile | undefined, apps: Applications): Re
 function grantFaults(granted: ApplicationsFile["applications"], id: string, app: Application): string[] {
   const grant = granted[id];
   if (grant === undefined) return [`the application ${id} is not allowed to run`];
-  // Otherwise a version would give itself the settings and data of another program.
+  // Both must name the same application: a version must not choose whose settings and data it gets.
   if (grant.of !== app.of) {
     const may = grant.of === undefined ? "one of its own" : `one that is of ${grant.of}`;
     return [`the application ${id} is of ${app.of ?? "nobody"} in this version, and allowed to run as ${may}`];

@@ -45,7 +45,7 @@ export class UnitJobs implements JobLauncher {
     return { fault: unitFault(found, within) };
   }
 
-  /** Nobody knows whether a run of an earlier boot was begun: it is not begun twice. */
+  /** Ends a run of an earlier boot as failed. It may have begun, and a run never begins twice. */
   afterBoot = (): Outcome => ({ fault: "the machine restarted meanwhile" });
 
   async #show(id: string) {

@@ -107,7 +107,7 @@ async function tellAgain(
       await supervisor.recover(unit, signal);
       return undefined;
     } catch (error) {
-      // What the signal has cut short says nothing new.
+      // The signal ended this attempt: the fault of the attempt before it counts.
       if (signal.aborted) return fault ?? `it was not restarted: ${wordsOf(error)}`;
       fault = `it was not restarted: ${wordsOf(error)}`;
       if (asSealiftError(error).code !== "supervisor_unavailable" || performance.now() >= end) return fault;

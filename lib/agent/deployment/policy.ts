@@ -68,7 +68,7 @@ export async function requirePolicy(
   throw policyError(message, { target: targetText(target), version });
 }
 
-/** Returns what the rules look at: what came with the version, or what its hub has of it. A text says why nothing. */
+/** Returns the evidence for the rules, of the kit that brought the version or of its hub; a text says why not. */
 async function evidenceOf(
   { source: { connection, trust }, options: { policy } }: Run<Deployed & Pick<Source, "connection" | "trust">>,
   brought: BroughtStatements | undefined,

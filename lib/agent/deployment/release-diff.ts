@@ -157,7 +157,7 @@ function commandsOf(app: Application | undefined): Map<string, string> {
   );
 }
 
-/** Returns what else of an application's descriptor says how, when and with what it runs; defaults are left out. */
+/** Returns the other fields of an application's descriptor that change how or when it runs. Leaves out defaults. */
 function termsOf(app: Application | undefined): Map<string, string> {
   if (app === undefined) return new Map();
   const { of, schedule, timezone, catch_up: catchUp, within, limits, health, listen, ports, data } = app;

@@ -181,7 +181,7 @@ export class HealthWatch {
     this.#hearing.reported();
   }
 
-  /** Returns what the last report says is stopped; a deployment may have written one since. */
+  /** Returns the units that the last report calls stopped. A deployment may have written that report. */
   async #toldStopped(): Promise<readonly string[]> {
     const { layout, target } = this.#patient;
     return (this.#stopped ??= (await readReports(layout, target, 1))[0]?.health?.stopped ?? []);
