@@ -12,12 +12,12 @@ import { ServeFault } from "./serve-fault.ts";
 
 /**
  * Processes of an application that outlived its program or an `app serve` that was killed. Its membership tells them.
- * Careless ones are also found by their process group, which is recorded, and by a variable of their environment, which
- * a process that left the group has inherited: without a membership that is all there is.
+ * Careless ones are also found by their session, which is recorded, and by a variable of their environment, which
+ * a process that left the session has inherited: without a membership that is all there is.
  */
 
 export interface ProcessMark {
-  /** Process id of the leader of the group. */
+  /** Process id of the leader of the session. */
   pid: number;
   /** Its start, in ticks since the boot. */
   start: number;
@@ -42,7 +42,7 @@ export async function markedApplications(layout: Layout): Promise<string[]> {
 }
 
 /**
- * Records the leader of an application's process group, and a user of its own. Best effort: a full disk ends nothing.
+ * Records the leader of an application's session, and a user of its own. Best effort: a full disk ends nothing.
  * Does nothing where there is no /proc.
  */
 export async function markProcess(file: string, pid: number, { uid }: Pick<Membership, "uid">): Promise<void> {
@@ -88,7 +88,7 @@ async function isMarked(pid: number, { value, former, key, path }: ApplicationMa
 /**
  * Kills every process of an application, and waits until all are gone.
  *
- * @param file record of its last process group
+ * @param file record of its last session
  * @param mark what the variable in its environment has
  * @throws ServeFault `start_failed` when one does not end
  */
@@ -102,14 +102,14 @@ export async function endLeftovers(
   const ours = await readMark(file);
   const find = async (): Promise<number[]> => {
     const found: number[] = [];
-    // A number is not used again while its group lives, so another process with it leads a group of its own.
+    // A number is not used again while its session lives, so another process with it leads a session of its own.
     const leader = ours === undefined ? undefined : await factsOf(ours.pid);
     const isOurs = ours !== undefined && (leader === undefined || leader.start === ours.start);
     for (const pid of await allProcesses()) {
       const facts = await factsOf(pid);
       if (facts === undefined || facts.isZombie || pid === process.pid) continue;
-      const isOfGroup = isOurs && facts.group === ours.pid && facts.session === ours.pid && facts.start >= ours.start;
-      if (isOfGroup || (await isMarked(pid, mark))) found.push(pid);
+      const isOfSession = isOurs && facts.session === ours.pid && facts.start >= ours.start;
+      if (isOfSession || (await isMarked(pid, mark))) found.push(pid);
     }
     return found;
   };

@@ -3,7 +3,6 @@ import { readdir, readFile } from "node:fs/promises";
 /** Facts of a process that the kernel tells everybody. */
 export interface ProcessFacts {
   pid: number;
-  group: number;
   session: number;
   /** Ticks since the boot. */
   start: number;
@@ -25,8 +24,8 @@ export async function factsOf(pid: number): Promise<ProcessFacts | undefined> {
   if (text === undefined) return undefined;
   // The name may hold blanks and parentheses.
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-  const [group, session, start] = [2, 3, 19].map((at) => Number(fields[at]));
-  return { pid, group: group!, session: session!, start: start!, isZombie: hasEnded(fields[0], fields[17]) };
+  const [session, start] = [3, 19].map((at) => Number(fields[at]));
+  return { pid, session: session!, start: start!, isZombie: hasEnded(fields[0], fields[17]) };
 }
 
 /** Returns the living processes of which a user is the real, effective or saved one. */
