@@ -57,7 +57,7 @@ export function drawKeys(
 }
 
 /** Bytes of compressed output sealed and written at a time. */
-const OUTPUT_BYTES = 128 * 1024;
+const OUTPUT_BYTES = 256 * 1024;
 
 /** Seals a project whose files have been read before, in the manner of {@link sealListed}. */
 export async function sealProject(project: SourceProject, options: SealOptions): Promise<SealedArtifact> {
