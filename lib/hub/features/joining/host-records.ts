@@ -168,16 +168,18 @@ export async function joinedCalled(db: Queries, project_id: string, names: reado
  * Gives a host another name, by which the fleet has it from then on, and for which its keys speak. It may be one that
  * has never joined, and only kits know.
  *
- * @returns undefined for an unknown host; the name of the host that has the new name already
+ * @returns undefined for an unknown host; the name of the host that has the new name already; false for its own name,
+ *   which changes nothing
  */
 export async function rename<In>(
   transaction: TransactedIn<In>,
   { id: project_id }: Locked<Project, In>,
   { from: host_id, to }: { from: string; to: string },
-): Promise<string | true | undefined> {
+): Promise<string | boolean | undefined> {
   const named = { project_id, host_id };
   await lockKeys(transaction, { project_id, host: host_id });
   if (!(await isKnownHost(transaction, named))) return undefined;
+  if (to === host_id) return false;
   const joined = await deleteWhere(own(transaction), "joined_hosts", named).returningAll().executeTakeFirst();
   const other =
     joined === undefined

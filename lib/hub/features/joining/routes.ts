@@ -125,6 +125,7 @@ export function joiningRoutes({ hub, authentication }: MountOptions<Records>): r
       await audited(hub, request, authority, async (transaction, tell, { targets: [project] }) => {
         const isDone = await rename(transaction, project, { from: host_id, to });
         if (isDone === undefined) throw noSuchHost();
+        if (isDone === false) return;
         if (isDone !== true) throw hostTaken(isDone);
         await tell({ action: "host.rename", subject: project_id, facts: { from: host_id, to } });
       });
