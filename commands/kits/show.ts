@@ -10,10 +10,10 @@ export class KitShow extends withOptions(kitShow) {
     category: "Deploying",
     description: "Show what a kit is for, without a hub",
     details: `
-      Reads \`kit.json\`, and verifies nothing: whoever carries a stick can write there what they like. With
-      \`--host-key-file\` it says whether the kit is for this host, and compares it with what is sealed to the host. The
-      bytes of the version are verified when it is deployed. The key that has signed the kit is the hub's if the hub
-      shows the same: \`sealift kit key\`.
+      Reads \`kit.json\`, and verifies only that the key which it names has signed it: whoever carries a stick can write
+      there what they like, and sign it with a key of their own. The key is the hub's if the hub shows the same:
+      \`sealift kit key\`. With \`--host-key-file\` it says whether the kit is for this host, and compares it with what is
+      sealed to the host. The bytes of the version are verified when it is deployed.
     `,
     examples: [["On a stick", "$0 kit show /media/stick"]],
   });
@@ -21,9 +21,10 @@ export class KitShow extends withOptions(kitShow) {
   folder = Option.String({ name: "FOLDER", required: true });
 
   override async run(): Promise<number> {
-    const { openKitFolder } = await import("../../lib/artifact/kits/kit-folder.ts");
+    const { openKitFolder, requireHubsWord } = await import("../../lib/artifact/kits/kit-folder.ts");
     const kit = await openKitFolder(resolve(this.folder));
     const { text, size } = kit;
+    requireHubsWord(text);
     const { id, hub, target, version, digest, made_at, ends_at, hosts, hub_signature: signature } = text;
     const own = await this.#ownFingerprint(kit);
     const has_ended = Date.parse(ends_at) <= Date.now();

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
 import { KIT_BYTES_FILE, KIT_FILE, KIT_REPORTS_FOLDER, MAX_KIT_BYTES } from "../../contract/kits/limits.ts";
 import { readFault, syncFolder } from "../../support/files.ts";
-import { type ReadKit, readKitText } from "../sealed/kit.ts";
+import { isHubsWord, type ReadKit, readKitText } from "../sealed/kit.ts";
 
 /** Largest piece that is read at once, in bytes. */
 const PIECE_BYTES = 256 * 1024;
@@ -177,6 +177,11 @@ async function* kitBytes(path: string, digest: string): AsyncGenerator<Buffer> {
   }
   if (hash.digest("hex") !== digest)
     throw changedKit(`${KIT_BYTES_FILE} is not the file of which kit.json has the digest`);
+}
+
+/** Requires that the key which a kit names as its hub's has signed what it says. @throws ArtifactError `kit_changed` */
+export function requireHubsWord(kit: ReadKit): void {
+  if (!isHubsWord(kit)) throw changedKit("the hub's signature is not one of what kit.json says");
 }
 
 /** Returns the error of a kit whose files do not belong together. */

@@ -47,6 +47,10 @@ t.test("with the host's key, a kit is shown to be for it, for others, changed or
   t.not((await show(ended))["hub_key"], own, "a kit that somebody else has made names another key");
   const { stdout: shown } = await commandLine(["kit", "show", good], { cwd: folder, env: process.env });
   t.match(shown, `signed with the key ${own}`);
+  const borrowed = await copy(good, "borrowed");
+  await writeKit(borrowed, { ...remadeKit(text, times, key), hub_signature: { key: own, sig: "00".repeat(64) } });
+  const claims = { code: "kit_changed", message: /the hub's signature/ };
+  t.match((await sealift(folder, ["kit", "show", borrowed])).result, { error: claims }, "nobody borrows the hub's key");
   const { api_key_file: api } = target.options;
   const asked = await sealift(folder, ["kit", "key", "--hub-url", hub.url, "--api-key-file", api!]);
   t.match(asked.result, { status: "success", hub_key: own });

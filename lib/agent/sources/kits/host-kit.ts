@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
-import { changedKit, type KitFolder, openKitFolder } from "../../../artifact/kits/kit-folder.ts";
+import { changedKit, type KitFolder, openKitFolder, requireHubsWord } from "../../../artifact/kits/kit-folder.ts";
 import { NONCE_BYTES, TAG_BYTES } from "../../../artifact/limits.ts";
 import type { HostKey } from "../../../artifact/sealed/host-key.ts";
-import { isHubsWord, openKitTerms, type ReadKit } from "../../../artifact/sealed/kit.ts";
+import { openKitTerms, type ReadKit } from "../../../artifact/sealed/kit.ts";
 import { parseRoot } from "../../../artifact/trust/root.ts";
 import type { RootOrigin } from "../../../client/trust-roots.ts";
 import { artifactError, asSealiftError, type SealiftError } from "../../../contract/errors.ts";
@@ -103,7 +103,7 @@ export function hostTerms({ text, size: found }: KitFolder, key: HostKey): KitTe
 function requireSaid(text: ReadKit, terms: KitTerms): void {
   const { said, facts, provenance } = text;
   if (terms.said !== said) throw changedKit("kit.json says something else of the version than the hub has said");
-  if (!isHubsWord(text)) throw changedKit("the hub's signature is not one of what kit.json says");
+  requireHubsWord(text);
   const record = facts?.statements.find(({ kind }) => kind === "provenance");
   const found = provenance === null ? undefined : hash("sha256", Buffer.from(provenance, "base64"), "hex");
   if (record?.sha256 !== found) throw changedKit("its provenance is not the one of which the hub has the digest");
