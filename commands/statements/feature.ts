@@ -98,6 +98,7 @@ const check = ofPolicy("check", policyCheck, {
         WHY: ({ why }) => why,
       },
       result: () => ({ meets: true }),
+      none: "The policy has no rule: its hub_keys bind kits alone.",
     });
     if (isMet) return ended;
     const rules = failing.map(({ rule }) => rule).join(", ");

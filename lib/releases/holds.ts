@@ -40,6 +40,8 @@ const FORMS = {
     message: z.string(),
     /** Time when the version is checked again. */
     again: z.string(),
+    /** Time when the kit was made that has brought the version; left out where a hub was asked. */
+    kit_made_at: z.string().optional(),
   }),
   /** Version with an application that this host does not allow. */
   application: z.object({
@@ -80,6 +82,8 @@ export interface Hold extends Pick<Held<"policy">, "version" | "identity" | "mes
   again: string | null;
   /** Rights that it requests beyond the running release. */
   rights?: readonly string[];
+  /** Time when the kit was made by whose word a policy has refused it; left out where a hub was asked. */
+  kitMadeAt?: string;
 }
 
 export const holdFile = (layout: Layout, target: TargetName, cause: HoldCause): string =>
@@ -139,7 +143,8 @@ export async function holdsOf(
     if (held === undefined) continue;
     const { version, identity } = held;
     const waits = "rights" in held ? { message: rightsMessage(held), rights: held.rights } : { message: held.message };
-    holds.push({ reason, version, identity, again: "again" in held ? held.again : null, ...waits });
+    const ofKit = "kit_made_at" in held && held.kit_made_at !== undefined && { kitMadeAt: held.kit_made_at };
+    holds.push({ reason, version, identity, again: "again" in held ? held.again : null, ...waits, ...ofKit });
   }
   return holds;
 }

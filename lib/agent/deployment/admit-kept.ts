@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { HubConnection } from "../../client/hub-connection.ts";
 import { asSealiftError, deploymentError, SealiftError } from "../../contract/errors.ts";
+import { hasRules } from "../../contract/files/policy.ts";
 import { targetOfName, targetText } from "../../contract/target.ts";
 import { readDeployed } from "../../releases/deployed.ts";
 import { isAdopted, type Release } from "../../releases/release.ts";
@@ -66,7 +67,7 @@ const UNKNOWN_SIGNERS =
 async function admitByPolicy(run: KeptRun, release: Release): Promise<void> {
   const { options, source, emit } = run;
   const { policy } = options;
-  if (policy === undefined) return;
+  if (policy === undefined || !hasRules(policy)) return;
   const { version, identity } = release;
   if (source.allowUnmetPolicy === true) {
     const message = `${policy.file} was not asked about ${version}: --allow-unmet-policy was given.`;

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { deploymentError } from "../../contract/errors.ts";
+import { hasRules } from "../../contract/files/policy.ts";
 import type { StatementRecord } from "../../contract/statements/statements.ts";
 import { type Target, targetOfName, targetText } from "../../contract/target.ts";
 import { forgetHeld, type Held, readHeld, writeHeld } from "../../releases/holds.ts";
@@ -63,9 +64,10 @@ export async function requirePolicy(
   const repeated = isSame && before.message === message;
   emit({ event: "policy.refused", version, message, repeated });
   const again = lookAgainAt(now, from, isSame ? before : undefined);
-  const held = { version, identity, message, again, at: new Date(now).toISOString() };
+  const ofKit = brought !== undefined && { kit_made_at: brought.kitMadeAt };
+  const held = { version, identity, message, again, at: new Date(now).toISOString(), ...ofKit };
   if (run.isTrial !== true) await writeHeld(layout, source.target, "policy", held);
-  throw policyError(message, { target: targetText(target), version });
+  throw policyError(message, { target: targetText(target), version, isByKit: brought !== undefined });
 }
 
 /** Returns the evidence for the rules, of the kit that brought the version or of its hub; a text says why not. */
@@ -82,6 +84,7 @@ async function evidenceOf(
     if (answer === null || answer.version !== version) return undefined;
     return { ...answer, target, read: (statement) => broughtStatement(statement, provenance) };
   }
+  if (!hasRules(policy!)) return undefined;
   if (connection === undefined) throw deploymentError("internal", "A source without a hub meets no policy.");
   const { fetchEvidence } = await import("../policy/evidence.ts");
   return fetchEvidence(target, version, { ...connection, signal });
@@ -96,8 +99,20 @@ async function* broughtStatement(
   if (hash("sha256", provenance, "hex") === sha256) yield await Promise.resolve(provenance);
 }
 
+/** Version that a policy refuses. */
+interface Refused {
+  target: string;
+  version: string;
+  /** Whether it came by a kit, where no hub can be asked. */
+  isByKit: boolean;
+}
+
+/** Says what to do about a version that a policy refuses. */
+export const policyHint = ({ target, version, isByKit }: Refused): string =>
+  isByKit
+    ? "An age comes by itself. What else is missing at the hub, such as an approval, counts with a kit that is made afterwards."
+    : `\`sealift policy check ${target} ${version} --policy FILE\` looks at every rule.`;
+
 /** Returns the error of a version that a policy refuses. */
-export const policyError = (message: string, { target, version }: { target: string; version: string }) =>
-  deploymentError("policy_refused", message, {
-    hint: `Nothing was installed. \`sealift policy check ${target} ${version} --policy FILE\` looks at every rule.`,
-  });
+export const policyError = (message: string, refused: Refused) =>
+  deploymentError("policy_refused", message, { hint: `Nothing was installed. ${policyHint(refused)}` });

@@ -29,6 +29,7 @@ export async function situationOnDisk(layout: Layout, target: TargetName, answer
     isAhead(last.resolved_version, facts.running);
   const codeOf = (version: string): string | undefined =>
     facts.quarantine.findLast((entry) => entry.version === version)?.code;
+  const isByKit = (latest?.kitMadeAt ?? null) !== null;
   return {
     target: targetText(targetOfName(target)),
     running: facts.running,
@@ -37,7 +38,7 @@ export async function situationOnDisk(layout: Layout, target: TargetName, answer
     withdrawn: latest?.withdrawn,
     pin: await readPin(layout, target),
     paused: memory.paused,
-    held: decision.do === "hold" ? { ...decision, code: codeOf(decision.version) } : undefined,
+    held: decision.do === "hold" ? { ...decision, code: codeOf(decision.version), isByKit } : undefined,
     deploying: memory.state?.is === "deploying" || memory.state?.is === "queued",
     error: isCurrent ? { code: last.code!, message: last.error_message ?? last.code! } : undefined,
     heard: memory.state === undefined ? undefined : (memory.latest?.version ?? null),

@@ -2,6 +2,7 @@ import type { Code } from "../../contract/codes.ts";
 import { type VersionState, versionStateText } from "../../contract/version-states.ts";
 import { counted } from "../../support/counted.ts";
 import { HOW_TO_ALLOW } from "../applications/not-allowed.ts";
+import { policyHint } from "../deployment/policy.ts";
 import { consentHint } from "../deployment/rights.ts";
 import { HOW_TO_SET, whereNothingRuns } from "../watch/decide.ts";
 import type { HoldReason } from "../watch/events.ts";
@@ -79,7 +80,8 @@ export interface Situation {
   pin: { version: string; reason?: string | null } | null;
   paused: boolean;
   /** A watch's decision to hold a version back, with the code of the failure behind it. */
-  held?: { version: string; reason: HoldReason; message: string; code?: string | undefined } | undefined;
+  held?:
+    { version: string; reason: HoldReason; message: string; code?: string | undefined; isByKit?: boolean } | undefined;
   deploying?: boolean;
   /** Difference between the clocks of host and hub in seconds, where it is too large. */
   clockSeconds?: number | undefined;
@@ -195,7 +197,7 @@ function ofTheHost(situation: Situation, version: string): Why {
   if (held?.reason === "downgrade") return as("downgrade", held.message, "--allow-downgrade follows it.");
   if (held?.reason === "rights") return as("rights", held.message, consentHint(target, held.version));
   if (held?.reason === "policy")
-    return as("policy", held.message, `\`sealift policy check ${target} ${held.version}\` says it for each rule.`);
+    return as("policy", held.message, policyHint({ target, version: held.version, isByKit: held.isByKit === true }));
   if (held?.reason === "application") return as("application", held.message, HOW_TO_ALLOW);
   if (held?.reason === "settings") return as("settings", held.message, HOW_TO_SET);
   if (withdrawn !== undefined && withdrawn !== null && withdrawn === running)

@@ -22,5 +22,5 @@ const restsOnHub = ({ approved, min_age: minAge, sbom }: Policy, hasPinnedSigner
 export function unknownHub(policy: Policy, { version, hubKey, hasPinnedSigner }: Brought): string | undefined {
   const { hub_keys: known, file } = policy;
   if (known?.includes(hubKey) ?? !restsOnHub(policy, hasPinnedSigner)) return undefined;
-  return `${file} takes the word of a hub about ${version} by its key, and hub_keys does not have the one that has signed this kit: ${hubKey}. Compare it with the hub's, which \`sealift kit key\` prints where there is network, and write it into hub_keys if it is the same.`;
+  return `${file} takes the word of a hub about ${version} by its key, and hub_keys does not have the one that has signed this kit: ${hubKey}. Compare it with the hub's, which \`sealift kit key\` prints where there is network. Write it into hub_keys if it is the same; if not, somebody else has made the kit.`;
 }

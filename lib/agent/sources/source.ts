@@ -90,6 +90,8 @@ export interface BroughtStatements {
   hubKey: string;
   /** Bytes of the provenance; undefined for none. */
   provenance: Buffer | undefined;
+  /** Time when the kit was made that has brought them, ISO 8601. */
+  kitMadeAt: string;
   /** Time before which it cannot be now, in milliseconds since 1970: the host's clock may be slow. */
   notBefore: number;
 }

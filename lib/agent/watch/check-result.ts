@@ -61,13 +61,18 @@ export const heldEvent = (target: string, { version, reason, message, rights }: 
 /** Returns the result of a turn that followed no version. @param name of the target in events */
 export function heldTurn(
   name: string,
-  target: TargetName,
+  { target, statements }: Pick<Source, "target" | "statements">,
   { version, reason, message, runsNothing = false }: Held,
 ): TurnResult {
   const result = { target: name, outcome: "held" as const, version };
   // A pause is intended; everything else needs attention.
   if (reason === "paused") return { ...result, exitCode: EXIT.done };
-  const error = HELD[reason](`${name}: ${message}`, { target: textOf(target), version, runsNothing });
+  const error = HELD[reason](`${name}: ${message}`, {
+    target: textOf(target),
+    version,
+    runsNothing,
+    isByKit: statements !== undefined,
+  });
   return { ...result, exitCode: error.exitCode, error };
 }
 

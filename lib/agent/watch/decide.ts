@@ -85,7 +85,7 @@ export const HOW_TO_SET =
 /** Versions that are held back for a reason that needs attention, as errors. */
 export const HELD: Record<
   Exclude<HoldReason, "paused">,
-  (message: string, of: { target: string; version: string; runsNothing: boolean }) => SealiftError
+  (message: string, of: { target: string; version: string; runsNothing: boolean; isByKit: boolean }) => SealiftError
 > = {
   quarantined: (message, { target, version, runsNothing }) =>
     deploymentError("quarantined", message, {
@@ -107,6 +107,10 @@ export const HELD: Record<
 /** Tells whether a version is held until others give what no hint may tell, such as a statement or settings. */
 export const waitsForOthers = (held: HoldReason | null): boolean => held === "policy" || held === "settings";
 
+/** Tells whether another kit than the refused one brings a version: it may say something else of it. */
+const isOfAnotherKit = ({ reason, kitMadeAt }: Pick<Hold, "reason" | "kitMadeAt">, latest: Latest): boolean =>
+  reason === "policy" && (kitMadeAt ?? null) !== (latest.kitMadeAt ?? null);
+
 /** Tells whether two identities may be the same bytes; unknown ones may be. */
 const sameBytes = (a: string | null, b: string | null): boolean => a === null || b === null || a === b;
 
@@ -125,7 +129,7 @@ export function decideDeployment(facts: TargetFacts): Decision {
     pin = null,
     damaged,
     isNewKit = false,
-    holds = [],
+    holds: known = [],
     signers,
     allowDowngrade,
     ran,
@@ -133,6 +137,7 @@ export function decideDeployment(facts: TargetFacts): Decision {
     asked,
   } = facts;
   const version = pin ?? latest.version;
+  const holds = known.filter((hold) => !isOfAnotherKit(hold, latest));
   const isForced = asked === "redeploy" || asked === "retry";
   if (version === null) return { do: "nothing" };
   const identity = pin === null ? latest.identity : null;

@@ -262,7 +262,7 @@ export class TargetLoop implements AsyncDisposable {
     const key = `${decision.reason} ${decision.version} ${decision.message}`;
     if (this.#announced !== key) this.#context.emit(heldEvent(this.name, decision));
     this.#announced = key;
-    return heldTurn(this.name, this.#source.target, decision);
+    return heldTurn(this.name, this.#source, decision);
   }
 
   async #deploy(version: string, signal: AbortSignal, dropped: AbortSignal | undefined): Promise<TurnResult> {

@@ -12,6 +12,14 @@ const age = z
 /** Most keys of hubs in one policy. */
 const MAX_HUB_KEYS = 4;
 
+/** Names of the rules, in the order in which they are checked: those without a cost first. */
+export const POLICY_RULES = ["approved", "min_age", "sbom", "issuer", "repository"] as const;
+export type PolicyRule = (typeof POLICY_RULES)[number];
+
+/** Tells whether a policy asks something of versions. One of `hub_keys` alone binds kits, and asks nothing else. */
+export const hasRules = (policy: Partial<Record<PolicyRule, unknown>>): boolean =>
+  POLICY_RULES.some((rule) => policy[rule] !== undefined && policy[rule] !== false);
+
 /** `policy.yaml`: rules that a version must meet on a host (docs/policy.md). A missing rule requires nothing. */
 export const policyFile = z
   .strictObject({
@@ -30,13 +38,5 @@ export const policyFile = z
     /** Keys of the hubs whose word counts for a version that came by a kit. Online the hub itself is asked. */
     hub_keys: z.array(publicKeyHex).min(1).max(MAX_HUB_KEYS).optional(),
   })
-  .refine(
-    ({ trusted_root: _root, hub_keys: _keys, ...rules }) =>
-      Object.values(rules).some((rule) => rule !== undefined && rule !== false),
-    "must have at least one rule",
-  );
+  .refine((policy) => hasRules(policy) || policy.hub_keys !== undefined, "must have at least one rule, or hub_keys");
 export type PolicyFile = z.infer<typeof policyFile>;
-
-/** Names of the rules, in the order in which they are checked: those without a cost first. */
-export const POLICY_RULES = ["approved", "min_age", "sbom", "issuer", "repository"] as const;
-export type PolicyRule = (typeof POLICY_RULES)[number];

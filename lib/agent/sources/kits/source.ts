@@ -94,6 +94,7 @@ function kitSource(choice: KitChoice, target: Target, { base, sourceOf, report }
         answer: facts,
         hubKey: signature.key,
         provenance: provenance === null ? undefined : Buffer.from(provenance, "base64"),
+        kitMadeAt: opened.terms.made_at,
         notBefore: opened.notBefore,
       };
     },

@@ -27,6 +27,13 @@ const held = (reason: "quarantined" | "downgrade" | "rights", code?: string) => 
   held: { version: "1.1.0", reason, message: "Because.", code },
 });
 
+t.test("of a version that a policy refuses, a hint names what can be done where it came from", (t) => {
+  const refused = { version: "1.1.0", reason: "policy", message: "Because." } as const;
+  t.match(whyNotNewest({ ...HOST, held: refused }).hint, /policy check plugin:tides 1\.1\.0 --policy FILE/);
+  t.match(whyNotNewest({ ...HOST, held: { ...refused, isByKit: true } }).hint, /^An age comes by itself\./);
+  t.end();
+});
+
 t.test("each reason is told in one line, with what to do, and as a word for programs", (t) => {
   const cases: [facts: Situation, reason: WhyReason, line: string, isTrouble?: true][] = [
     [{ ...HOST, running: "1.1.0" }, "newest", "runs 1.1.0, the newest version."],

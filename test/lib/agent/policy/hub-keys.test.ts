@@ -27,5 +27,8 @@ t.test("a rule that rests on a hub's word wants its key, and one that rests on s
   t.match(await refusal(`${signed}\n${keys}`, other), other, "keys that are named bind each kit");
   for (const wrong of ["[]", `["${own.toUpperCase()}"]`, `["${own.slice(1)}"]`, JSON.stringify(Array(5).fill(own))])
     await t.rejects(refusal(`approved: true\nhub_keys: ${wrong}`, own), { code: "config_invalid" }, wrong);
-  await t.rejects(refusal(keys, own), { code: "config_invalid", message: /at least one rule/ });
+  t.equal(await refusal(keys, own), undefined, "no rule is needed to bind kits to a hub");
+  t.match(await refusal(`approved: false\n${keys}`, other), other);
+  for (const none of ["approved: false", "trusted_root: root.json", "sbom: false"])
+    await t.rejects(refusal(none, own), { code: "config_invalid", message: /at least one rule/ }, none);
 });

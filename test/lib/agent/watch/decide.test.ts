@@ -221,6 +221,26 @@ for (const reason of ["policy", "application", "settings"] as const)
     t.end();
   });
 
+t.test("what a policy refused by one kit is looked at again when another one brings it", (t) => {
+  const [first, second] = ["2026-11-01T00:00:00.000Z", "2026-10-01T00:00:00.000Z"];
+  const isNewKit = true;
+  const brought = (kitMadeAt: string | null, holds: Hold[]) => {
+    const known = facts({ holds });
+    return decideDeployment({ ...known, isNewKit, latest: { ...known.latest, kitMadeAt } });
+  };
+  const holds = [held("policy", { kitMadeAt: first }) as Hold];
+  t.match(brought(first, holds), { do: "hold", reason: "policy" });
+  t.match(brought(second, holds), { do: "deploy", version: "2.0.0" }, "though it was made before the refused one");
+  t.match(brought(null, holds), { do: "deploy" }, "or when a hub is asked");
+  t.match(brought(first, [held("policy") as Hold]), { do: "deploy" }, "and a kit after a hub");
+  t.match(brought(second, [held("application", { kitMadeAt: first }) as Hold]), { reason: "application" });
+  const runs = facts({ holds, running: "2.0.0" });
+  const accepts = (kitMadeAt: string) => decideDeployment({ ...runs, isNewKit, latest: { ...runs.latest, kitMadeAt } });
+  t.same(accepts(first), { do: "nothing" });
+  t.match(accepts(second), { do: "deploy", reinstall: false }, "a newer kit of what runs is accepted");
+  t.end();
+});
+
 t.test("of several reasons the first is told, and one that a check passes over hides no other", (t) => {
   const holds = [held("policy"), held("rights")];
   t.match(decideDeployment(facts({ holds })), { reason: "policy" });
