@@ -87,7 +87,9 @@ export const CODES = {
   name_taken: failed("Another project, plugin or service of the owner has the name (409)."),
   name_lookalike: failed("The name looks like another owner's, and the hub refuses such names (409)."),
   host_key_removed: failed("A kit was to be made for the key of a host that was removed from the project (409)."),
-  host_key_taken: failed("A kit was to be made for a key that the project's kits have under another name (409)."),
+  host_key_taken: failed(
+    "A kit was to be made for a key that another host of the project has, by its kits or its card (409).",
+  ),
   host_taken: failed("Another host of the project has the name (409)."),
   host_pending: tryAgain("The host waits until somebody approves it (`sealift host approve`)."),
   not_found: failed("The hub knows no such project, version, artifact or target (404)."),

@@ -43,6 +43,13 @@ export interface TargetPart {
   settle(latest: string | null): Promise<RollingVersion | undefined>;
 }
 
+/** Key of a host of a project, as a feature knows it. */
+export interface KnownKey {
+  host_id: string;
+  /** Fingerprint of the host's public keys, hexadecimal. */
+  fingerprint: string;
+}
+
 /**
  * Hooks of a feature in the core's transactions, with or without a running server. The core runs the hooks of all
  * features in the order of their list; one that throws undoes the whole change.
@@ -65,6 +72,8 @@ export interface RecordHooks {
   onReports?(transaction: Transacted, reports: readonly StoredReport[]): Promise<void>;
   /** Returns the public keys of a host of a project; undefined where they are not known. */
   hostKeysOf?(db: Queries, projectId: string, hostId: string): Promise<HostPublicKeys | undefined>;
+  /** Finds the hosts of a project that have one of the keys. @param keys at most 200 */
+  hostsWithKeys?(db: Queries, projectId: string, keys: readonly HostPublicKeys[]): Promise<KnownKey[]>;
   /**
    * Returns the names of hosts for which the feature keeps something that a removal must end, as far as they are one of
    * the names in any case of A to Z.
@@ -109,6 +118,17 @@ export async function keysOfHost(db: Queries, projectId: string, hostId: string)
     const keys = await hooks.hostKeysOf?.(db, projectId, hostId);
     if (keys !== undefined) known.push(keys);
   }
+  return known;
+}
+
+/** Finds the hosts of a project that have one of the keys, as features know them. @param keys at most 200 */
+export async function hostsWithKeys(
+  db: Queries,
+  projectId: string,
+  keys: readonly HostPublicKeys[],
+): Promise<KnownKey[]> {
+  const known: KnownKey[] = [];
+  for (const hooks of hooksOf(db)) known.push(...((await hooks.hostsWithKeys?.(db, projectId, keys)) ?? []));
   return known;
 }
 

@@ -1,8 +1,16 @@
 /** A stolen host whose key has two names: whoever removes it names one of them. */
-import t from "tap";
+import t, { type Test } from "tap";
 import type { MadeKit } from "../../../lib/contract/kits/records.ts";
-import { createProject, isErrorBody, publication, startHub } from "../../support/hub/harness.ts";
-import { type OfflineHost, offlineHost, pluginReportOf, reportOf, submitted } from "../../support/hub/kits.ts";
+import { createProject, isErrorBody, publication, type RunningHub, startHub } from "../../support/hub/harness.ts";
+import {
+  asOffline,
+  type OfflineHost,
+  offlineHost,
+  pluginReportOf,
+  reportOf,
+  submitted,
+} from "../../support/hub/kits.ts";
+import { startPostgres } from "../../support/hub/postgres-server.ts";
 import { publishedArchive } from "../../support/hub/published.ts";
 import { withSettings } from "../../support/hub/settings.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
@@ -42,12 +50,41 @@ t.test("a key has one name in its project, and is removed by it", async (t) => {
   t.match(await submitted(hub, [early]), [{ state: "known" }], "what was taken before is no refusal for ever");
 });
 
+async function carded(t: Test, hub: RunningHub): Promise<void> {
+  await (await publishedArchive(hub, "plugin", "tides", temporaryFolder(t))).publish("1.0.0");
+  const { id, host, sendCard, at } = await withSettings(hub);
+  const joined = await host("pier-7");
+  await sendCard(joined);
+  const ask = (...named: string[]) => {
+    const hosts = [...named.map((name) => asOffline(name, joined.key)), offlineHost("buoy-2")];
+    const sealed = { digest: "ab".repeat(32), key: Buffer.alloc(32, 7).toString("base64"), hosts_project_id: id };
+    const json = { version: "1.0.0", hosts: hosts.map((each) => each.named), ...sealed };
+    return hub.call("POST", "/app/marketplace/plugins/tides/kits", { json });
+  };
+  const other = await ask("pier7");
+  isErrorBody(t, other, 409, "host_key_taken");
+  t.match(other.bytes.toString(), /the project's host pier-7/, "it says which name the key has");
+  t.equal((await ask("pier-7")).status, 201);
+  await hub.call("PATCH", `${at}/joined-hosts/pier-7`, { json: { host_id: "pier7" } });
+  t.equal((await ask("pier7")).status, 201, "a new name is the way");
+  isErrorBody(t, await ask("pier-7"), 409, "host_key_taken");
+}
+
+t.test("the key of a host that joined is under no other name in a kit, on SQLite", async (t) =>
+  carded(t, await startHub(t, { rateLimits: false })),
+);
+
+t.test("the key of a host that joined is under no other name in a kit, on PostgreSQL", async (t) => {
+  const databaseUrl = await startPostgres(t);
+  if (databaseUrl === undefined) return void t.plan(0, "PostgreSQL is not installed");
+  await carded(t, await startHub(t, { databaseUrl, rateLimits: false }));
+});
+
 t.test("a key that was removed reports under no name", async (t) => {
   const hub = await startHub(t, { rateLimits: false });
   await (await publishedArchive(hub, "plugin", "tides", temporaryFolder(t))).publish("1.0.0");
   const { id, host, sendCard, at } = await withSettings(hub);
   const joined = await host("pier-7");
-  await sendCard(joined);
   const { x25519, ed25519 } = joined.key;
   const typo = { name: "pier7", key: joined.key, named: { host_id: "pier7", x25519, ed25519 } };
   const json = {
@@ -55,7 +92,8 @@ t.test("a key that was removed reports under no name", async (t) => {
     key: Buffer.alloc(32, 7).toString("base64"),
   };
   const made = await hub.call("POST", "/app/marketplace/plugins/tides/kits", { json });
-  t.equal(made.status, 201, "no kit has the key yet");
+  t.equal(made.status, 201, "neither a kit nor a card has the key yet");
+  t.equal((await sendCard(joined)).status, 204);
   t.equal((await hub.call("DELETE", `${at}/joined-hosts/pier-7`)).status, 204);
   const report = pluginReportOf(typo, (made.body as unknown as MadeKit).id, "tides");
   t.match(await submitted(hub, [report]), [{ code: "host_removed" }]);

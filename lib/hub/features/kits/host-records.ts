@@ -2,7 +2,7 @@ import { hostFingerprint } from "../../../artifact/sealed/host-key.ts";
 import type { KitHost } from "../../../contract/kits/records.ts";
 import { hostTaken, HubError } from "../../base/errors.ts";
 import type { FleetKey } from "../../records/fleet.ts";
-import { keysOfHost } from "../../records/hooks.ts";
+import { hostsWithKeys, keysOfHost } from "../../records/hooks.ts";
 import type { StoredRecord } from "../../records/host-columns.ts";
 import { isCalledAnyOf, namesakeOf } from "../../records/host-names.ts";
 import { forgetHost, hostsBefore, renameHost } from "../../records/host-rows.ts";
@@ -70,7 +70,8 @@ export const removedKey = (db: Queries, project_id: string, fingerprints: readon
 
 /**
  * Requires that hosts of a kit have no name of another host of their project, the key of their card if they have one,
- * no key that was removed from it, and no key that a kit has under another name: whoever removes a host names it once.
+ * no key that was removed from it, and no key that a kit or a card has under another name: whoever removes a host names
+ * it once.
  *
  * @throws HubError 409 `host_taken`, `host_key_removed`, `host_key_taken`
  */
@@ -89,7 +90,7 @@ export async function requireOwnHosts(db: Queries, project_id: string, hosts: re
     const why = `The key of ${nameOf.get(fingerprint)} is that of the host ${before}, which was removed from the project at ${at}.`;
     throw new HubError(409, "host_key_removed", why);
   }
-  const known = await own(db)
+  const ofKits = await own(db)
     .selectFrom("kit_hosts")
     .select(["fingerprint", "host_id"])
     .distinct()
@@ -97,9 +98,9 @@ export async function requireOwnHosts(db: Queries, project_id: string, hosts: re
     .where("removed_at", "is", null)
     .where("kit_id", "in", (eb) => eb.selectFrom("kits").select("id").where(isOf(project_id)))
     .execute();
-  for (const { fingerprint, host_id: before } of known)
+  for (const { fingerprint, host_id: before } of [...ofKits, ...(await hostsWithKeys(db, project_id, hosts))])
     if (nameOf.get(fingerprint) !== before) {
-      const why = `The key of ${nameOf.get(fingerprint)} is that of a host which the project's kits call ${before}.`;
+      const why = `The key of ${nameOf.get(fingerprint)} is that of the project's host ${before}: make the kit under that name, or rename the host.`;
       throw new HubError(409, "host_key_taken", why);
     }
 }

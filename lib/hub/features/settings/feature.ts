@@ -1,5 +1,5 @@
 import type { HubFeature } from "../feature.ts";
-import { dropHost, findHostSettings, forgetProject, renameHostSettings } from "./records.ts";
+import { dropHost, findHostSettings, forgetProject, hostsWithCards, renameHostSettings } from "./records.ts";
 import { settingsRoutes } from "./routes.ts";
 import { keysOfCard, showAsNone, showSettings } from "./shown.ts";
 import { hostSettings, hostTerms } from "./tables.ts";
@@ -12,6 +12,7 @@ export const settings: HubFeature = {
     const { card = null } = (await findHostSettings(db, { project_id, host_id })) ?? {};
     return card === null ? undefined : keysOfCard(card);
   },
+  hostsWithKeys: hostsWithCards,
   async onAudit(db, { action, subject: project_id, facts }) {
     if (action === "host.rename") await renameHostSettings(db, { project_id, host_id: facts.from }, facts.to);
     if (action === "host.remove") await dropHost(db, { project_id, host_id: facts.host_id });

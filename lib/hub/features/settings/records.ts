@@ -1,9 +1,11 @@
+import { sql } from "kysely";
 import type { Card } from "../../../artifact/sealed/card.ts";
-import { hostFingerprint } from "../../../artifact/sealed/host-key.ts";
+import { hostFingerprint, type HostPublicKeys } from "../../../artifact/sealed/host-key.ts";
 import type { SignedTerms } from "../../../artifact/sealed/terms.ts";
 import type { SettingsUpload } from "../../../contract/settings/records.ts";
+import type { KnownKey } from "../../records/hooks.ts";
 import type { Locked } from "../../records/locked.ts";
-import type { Queries, Transacted, TransactedIn } from "../../records/port.ts";
+import { isPostgres, type Queries, type Transacted, type TransactedIn } from "../../records/port.ts";
 import type { Project } from "../../records/projects.ts";
 import { deleteWhere, selectWhere, updateWhere } from "../../records/rows.ts";
 import { keysOfCard, showAsNone, showSettings } from "./shown.ts";
@@ -23,6 +25,26 @@ const NOTHING = {
 
 export const findHostSettings = (db: Queries, named: Named): Promise<HostSettingsTable | undefined> =>
   selectWhere(own(db), "host_settings", named).selectAll().executeTakeFirst();
+
+/** Finds the hosts of a project whose cards have one of the keys. @param keys at most 200 */
+export async function hostsWithCards(
+  db: Queries,
+  project_id: string,
+  keys: readonly HostPublicKeys[],
+): Promise<KnownKey[]> {
+  const ofCard = isPostgres(db)
+    ? sql<string | null>`card::json -> 'signed' ->> 'x25519'`
+    : sql<string | null>`json_extract(card, '$.signed.x25519')`;
+  const readers = keys.map(({ x25519 }) => x25519);
+  const rows = await selectWhere(own(db), "host_settings", { project_id })
+    .select(["host_id", "card"])
+    .where(ofCard, "in", readers)
+    .execute();
+  const wanted = new Set(keys.map(hostFingerprint));
+  return rows
+    .map(({ host_id, card }) => ({ host_id, fingerprint: hostFingerprint(keysOfCard(card!)) }))
+    .filter(({ fingerprint }) => wanted.has(fingerprint));
+}
 
 /** Tells whether the hub has a card of a host already, with its terms, if any come with it. */
 export async function hasCard(
