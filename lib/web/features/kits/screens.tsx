@@ -5,7 +5,18 @@ import { callTo } from "../../page/api.ts";
 import { param, requirePrincipal } from "../../page/context.ts";
 import { Remove } from "../../page/forms.tsx";
 import { targetScreen } from "../../page/named-target.ts";
-import { Badge, Command, Empty, Pager, type Row, Section, Table, Time, withNotes } from "../../page/parts.tsx";
+import {
+  Badge,
+  Command,
+  Empty,
+  FactList,
+  Pager,
+  type Row,
+  Section,
+  Table,
+  Time,
+  withNotes,
+} from "../../page/parts.tsx";
 import { TargetLayout } from "../../page/target-layout.tsx";
 import { kitsPath } from "./paths.ts";
 
@@ -13,6 +24,7 @@ import { kitsPath } from "./paths.ts";
 export const kits = targetScreen(async ({ api }, request, { kind, slug, id, name, isControlled }) => {
   const listed = callTo(routes.listKits, { params: { id }, query: { limit: "50" } });
   const { items, cursor, next } = await api.page(request, listed);
+  const { hub_key: hubKey } = await api.call(request, callTo(routes.showKitKey, {}));
   const here = kitsPath(kind, slug);
   const mayEnd = may(requirePrincipal(request), "deploy");
   const credential = kind === "project" ? " --deployment-credential-file FILE" : "";
@@ -36,6 +48,7 @@ export const kits = targetScreen(async ({ api }, request, { kind, slug, id, name
           <Command text={make} isPattern />
         </Section>
       )}
+      <FactList of={{ "Key of this hub, for hub_keys of policies": <code>{hubKey}</code> }} />
     </TargetLayout>
   );
 });

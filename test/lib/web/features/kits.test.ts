@@ -20,6 +20,8 @@ t.test("the page of a target lists its kits, ends one, and says what that does n
       `No kit was made yet[^]*sealift kit make project:${project.id} --host HOST=LINE --out FOLDER --deployment-credential-file FILE`,
     ),
   );
+  const { hub_key: hubKey } = (await hub.call("GET", "/devkeys/kits/key")).body as { hub_key: string };
+  t.match(await shown(), new RegExp(`hub_keys of policies[^]*${hubKey}`), "before the first kit, too");
   const hosts = [offlineHost("ship-1").named, offlineHost("ship-2").named];
   const json = { version: "1.0.0", hosts, deployment_credential: project.credential };
   const made = await hub.call("POST", `/devkeys/projects/${project.id}/kits`, { key: project.key, json });
