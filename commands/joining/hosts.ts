@@ -121,7 +121,11 @@ const remove = ofHost("remove", hostRemoval, {
     const kits = await openKits(hub, id, host);
     if (!dryRun) await client.removeHost({ params: { host } });
     note(`${dryRun ? "would remove" : "Removed"} ${host}.`);
-    if (kits.length > 0)
+    if (kits === undefined)
+      note(
+        `This API key may not list kits, so those that the host can open are not named: \`sealift kit list project:${id} --host ${host}\` names them to a key that may deploy or read.`,
+      );
+    if (kits !== undefined && kits.length > 0)
       note(
         `It can open these kits until they end: ${kits.map(({ id: kit, target, ended_at: ended, ends_at: end }) => `${kit} of ${target}${ended === null ? "" : ` (ended at the hub, opens on a host until ${end})`}`).join(", ")}.`,
       );
@@ -130,15 +134,15 @@ const remove = ofHost("remove", hostRemoval, {
       note(
         `It came with ${invite}: while that is open, whoever has its token may join (\`sealift invite list ${project}\`).`,
       );
-    return done({ host_id: host, dry_run: dryRun, kits: kits.map(({ id: kit }) => kit) });
+    return done({ host_id: host, dry_run: dryRun, kits: kits?.map(({ id: kit }) => kit) ?? null });
   },
 });
 
 /**
  * Returns the kits that a host can open still, whether they were ended at the hub or not: that reaches no stick. None
- * where the hub knows no kits, or the key may not list them.
+ * where the hub knows no kits; undefined where the key may not list them.
  */
-async function openKits(hub: HubConnection, projectId: string, host: string): Promise<KitRecord[]> {
+async function openKits(hub: HubConnection, projectId: string, host: string): Promise<KitRecord[] | undefined> {
   const [{ callsOf }, { listKits }, { SealiftError }] = await Promise.all([
     import("../../lib/client/calls.ts"),
     import("../../lib/contract/kits/routes.ts"),
@@ -154,7 +158,8 @@ async function openKits(hub: HubConnection, projectId: string, host: string): Pr
         hosts.some(({ host_id: name, removed_at: removed }) => name === host && removed === null),
     );
   } catch (error) {
-    if (error instanceof SealiftError && (error.status === 404 || error.status === 403)) return [];
+    if (error instanceof SealiftError && error.status === 404) return [];
+    if (error instanceof SealiftError && error.status === 403) return undefined;
     throw error;
   }
 }

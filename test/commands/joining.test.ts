@@ -115,7 +115,11 @@ t.test("the list names the machines that speak for one host, and what to do abou
 });
 
 t.test("hosts and invites are removed, with a look first", async (t) => {
-  const { hub, id, run, invited, joinAs } = await harbour(t);
+  const { hub, id, folder, run, invited, joinAs } = await harbour(t);
+  const kept = async (name: string, text: unknown) => {
+    await writeFile(join(folder, name), String(text), { mode: 0o600 });
+    return join(folder, name);
+  };
   const file = await invited(" --uses 9");
   await joinAs("pier-7", file);
   const issued = { name: "maker", project_id: id, scopes: ["publish", "deploy"] };
@@ -132,6 +136,12 @@ t.test("hosts and invites are removed, with a look first", async (t) => {
   const { items } = (await hub.call("GET", "/devkeys/audit?action=invite.create")).body;
   const { invite_id: invite } = (items as { facts: { invite_id: string } }[])[0]!.facts;
   t.match(await run("host remove Harbour pier-7 --dry-run"), { stderr: /would remove pier-7/ });
+  const scopes = ["keys", "projects"];
+  const blind = (await hub.call("POST", "/devkeys/api-keys", { json: { name: "blind", owner: "admin", scopes } })).body;
+  const asBlind = await run(
+    `host remove ${id} pier-7 --dry-run --api-key-file ${await kept("blind.key", blind["key"])}`,
+  );
+  t.match(asBlind, { code: 0, stderr: /This API key may not list kits[^`]*`sealift kit list project:/ });
   t.strictSame((await keysOf(hub)).filter(Boolean), ["pier-7"]);
   const removed = await run("host remove Harbour pier-7");
   t.match(removed, { code: 0, stderr: new RegExp(`came with ${invite}`) });

@@ -15,7 +15,7 @@ import { field, param, requirePrincipal, type Screen } from "../page/context.ts"
 import { ActionButton, Field, Opened, Remove } from "../page/forms.tsx";
 import { Layout } from "../page/layout.tsx";
 import { targetScreen } from "../page/named-target.ts";
-import { Badge, FactList, Go, Live, Pager, Section, Table, Time, type Tone } from "../page/parts.tsx";
+import { Badge, FactList, Go, Live, Pager, Section, Table, Time, type Tone, withNotes } from "../page/parts.tsx";
 import { KeyName } from "../page/version-marks.tsx";
 import { pagePaths, type TargetKind } from "../page/view.ts";
 import { APPLICATION_COLUMNS, applicationCells } from "./application-parts.tsx";
@@ -148,9 +148,9 @@ export const host = fleetScreen(async ({ api, hub }, request, target) => {
             <Table
               label="Kits that have not ended"
               columns={["Kit", "Of", ["Version", "num"], "Ends"]}
-              rows={kits.map(({ id: kit, target: of, version, ends_at: end }) => [
+              rows={kits.map(({ id: kit, target: of, version, ends_at: end, ended_at: ended }) => [
                 kit,
-                kit,
+                withNotes(kit, ended !== null && "ended at the hub"),
                 of,
                 version,
                 <Time at={end} />,
@@ -207,13 +207,18 @@ async function reportsOf(api: Api, request: FastifyRequest, kind: TargetKind) {
   return unlessHidden(api.page(request, callTo(listReports, { params, query })));
 }
 
-/** Reads the newest kits for a host that have not ended; none where the key may not list them. */
+/**
+ * Reads the newest kits that a host can open still, whether they were ended at the hub or not: that reaches no stick.
+ * None where the key may not list them.
+ */
 async function kitsOf(api: Api, request: FastifyRequest, id: string | undefined): Promise<KitRecord[]> {
   if (id === undefined) return [];
-  const query = { host_id: param(request, "host"), live: "true", limit: "50" };
+  const query = { host_id: param(request, "host"), limit: "50" };
   const listed = await api.ask(request, callTo(listKits, { params: { id }, query }));
-  return (listed?.items ?? []).filter(({ hosts }) =>
-    hosts.some(({ host_id: host, removed_at: removed }) => host === query.host_id && removed === null),
+  return (listed?.items ?? []).filter(
+    ({ ends_at: end, hosts }) =>
+      Date.parse(end) > Date.now() &&
+      hosts.some(({ host_id: host, removed_at: removed }) => host === query.host_id && removed === null),
   );
 }
 

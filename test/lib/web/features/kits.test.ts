@@ -56,5 +56,7 @@ t.test("pages of a project, its hosts and a plugin show the kits that its hosts 
   t.match(await shown(page), new RegExp(`Kits that have not ended[^]*${id}[^]*plugin:tides`));
   const kits = `/projects/${project.id}/kits`;
   t.equal((await visitor.submit(kits, `${kits}/${id}/end`)).headers.get("location"), kits);
-  t.notMatch(await shown(page), "Kits that have not ended");
+  t.match(await shown(page), new RegExp(`${id}[^]*ended at the hub`), "which reaches no stick: the host can open it");
+  t.equal((await hub.call("DELETE", `/devkeys/projects/${project.id}/joined-hosts/pier-7`)).status, 204);
+  t.notMatch((await visitor.request(page)).html, "Kits that have not ended");
 });
