@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Command, Option } from "clipanion";
 import { pluginPublication } from "../../lib/options/marketplace.ts";
 import { additionsOf, isStaged } from "../publishing/features.ts";
-import { endPublication } from "../publishing/published-archive.ts";
+import { endPublication, tellingRetries } from "../publishing/published-archive.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 import { packingNotes } from "./plugin-pack.ts";
@@ -57,7 +57,8 @@ export class PluginPublish extends withOptions(pluginPublication) {
       };
       const fields = { version, ...asked };
       const secrets = { signingSecret, seed };
-      const published = await publishArchive(client, fields, output, secrets, interrupt.signal);
+      const emit = tellingRetries(this.surroundings());
+      const published = await publishArchive(client, fields, output, secrets, { signal: interrupt.signal, emit });
       return await endPublication(this.surroundings(), { kind: "plugin", slug: name }, published, { seed, additions });
     } finally {
       await rm(folder, { recursive: true, force: true });

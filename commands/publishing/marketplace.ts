@@ -5,7 +5,7 @@ import { readFault } from "../../lib/support/files.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 import { additionsOf, fetchOf, isStaged, keyFor } from "./features.ts";
-import { endPublication } from "./published-archive.ts";
+import { endPublication, tellingRetries } from "./published-archive.ts";
 
 export class MarketplacePublish extends withOptions(marketplacePublication) {
   static override paths = [["marketplace", "publish"]];
@@ -88,7 +88,8 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
     }
     const secrets = { signingSecret: signingSecret!, seed };
     const fields = { ...common, ...(repo !== undefined && { repo }), ...(stage && { stage: "true" as const }) };
-    const published = await publishArchive(client, fields, archive, secrets, signal);
+    const emit = tellingRetries(this.surroundings());
+    const published = await publishArchive(client, fields, archive, secrets, { signal, emit });
     return await endPublication(this.surroundings(), target, published, { seed, additions });
   }
 }

@@ -1,5 +1,6 @@
 import { waitSentence } from "../../lib/client/wait-event.ts";
 import type { BuildOptions, PublishEvent } from "../../lib/publisher/publish-project.ts";
+import type { RetryEvent } from "../../lib/publisher/upload.ts";
 import { counted } from "../../lib/support/counted.ts";
 
 /** Limits progress events to what people can read. */
@@ -13,6 +14,12 @@ export function sparing(emit: (event: PublishEvent) => void): (event: PublishEve
     emit(event);
   };
 }
+
+/** Describes an attempt of an upload that was cut, in one line. */
+export const retryLine = (event: RetryEvent): string =>
+  event.event === "upload.resumed"
+    ? `The hub has kept ${counted(event.from_byte, "byte")}: the upload goes on from there.`
+    : `${event.message} Uploading again${event.wait_ms > 0 ? ` in ${Math.ceil(event.wait_ms / 1000)} s` : ""}: attempt ${event.attempt} of ${event.attempts}.`;
 
 /** Versions without a delta, by the reason, which most share. */
 export type Skipped = Map<string, string[]>;
@@ -32,9 +39,8 @@ export function renderer(
         // One bar at a time: the artifact is uploaded while it is packed.
         return event.total_bytes === null ? undefined : progress.update("Uploading", event.bytes, event.total_bytes);
       case "upload.retrying":
-        return progress.line(
-          `${event.message} Uploading again${event.wait_ms > 0 ? ` in ${Math.ceil(event.wait_ms / 1000)} s, as the hub asks` : ""}: attempt ${event.attempt} of ${event.attempts}.`,
-        );
+      case "upload.resumed":
+        return progress.line(retryLine(event));
       case "hub.waiting":
         return progress.line(waitSentence(event));
       case "scan.done":

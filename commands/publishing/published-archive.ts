@@ -1,12 +1,20 @@
 import type { MarketplaceClient } from "../../lib/client/marketplace-client.ts";
 import type { Target } from "../../lib/contract/target.ts";
+import type { RetryEvent } from "../../lib/publisher/upload.ts";
 import { counted } from "../../lib/support/counted.ts";
 import type { SealiftCommand } from "../shell/base.ts";
 import { signedBy, storedAs, whoGetsIt } from "../shell/output/version-state.ts";
 import type { Additions } from "./feature.ts";
+import { retryLine } from "./publish-events.ts";
 
 /** Warning for a record without `signer_public_key`, although the archive was signed. */
 const NOT_KEPT = "The hub does not know signatures of authors: the version is published without yours.";
+
+/** Returns what tells of the attempts of an upload: as events with `--json`, else as remarks. */
+export const tellingRetries =
+  ({ json, note, print }: Pick<ReturnType<SealiftCommand["surroundings"]>, "json" | "note" | "print">) =>
+  (event: RetryEvent): void =>
+    json ? print.event(event) : note(retryLine(event));
 
 /**
  * Ends a command that has published an archive: adds what belongs to it, and says what is stored and who gets it.

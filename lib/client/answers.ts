@@ -56,6 +56,9 @@ const PRECISE: Partial<Record<Code, string>> = {
   trust_root_forked: "`sealift trust show TARGET --out FILE` writes what the hub has; make the next version from it.",
   trust_root_order: "`sealift trust show TARGET` says which version the hub has; publish the ones between first.",
   trust_root_undersigned: "`sealift trust show FILE --base BEFORE` says whose signatures are missing.",
+  upload_busy: "Another run publishes the same upload; wait until it ends.",
+  upload_offset: "Try again: another run may have gone on with the same upload.",
+  upload_differs: "Try again: what the hub has kept is dropped, and the whole is sent.",
   signer_refused: "`sealift signer list` shows who may sign; its owner adds a key with `sealift signer add`.",
 };
 

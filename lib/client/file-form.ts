@@ -15,6 +15,8 @@ export interface FilePart {
 export interface FileBytes {
   /** Total size in bytes; undefined while the file is being written. */
   total: number | undefined;
+  /** Bytes of the file before those that {@link read} yields. Default 0. */
+  offset?: number;
   read(): AsyncIterable<Uint8Array>;
 }
 
@@ -29,7 +31,7 @@ export interface FileForm {
   file: FileBytes;
   /** Returns the fields behind the file. Called when its last byte has been read. */
   later?: () => Promise<Fields>;
-  /** Called with the bytes of the file sent so far, and the total if known. */
+  /** Called with the bytes of the file sent so far, those before its offset too, and the total if known. */
   onSent?: ((bytes: number, total: number | undefined) => void) | undefined;
 }
 
@@ -48,6 +50,12 @@ export async function wholeFile(path: string): Promise<FileBytes> {
   return { total: size, read: () => readFile(path) };
 }
 
+/** Returns the bytes of a whole file from an offset on. @param total size of the file in bytes */
+export const restOfFile = (path: string, offset: number, total: number): FileBytes => ({
+  ...{ total, offset },
+  read: () => readFile(path, offset),
+});
+
 /** Returns bytes of memory as a file's. */
 export const wholeBytes = (bytes: Uint8Array): FileBytes => ({ total: bytes.length, read: () => once(bytes) });
 
@@ -56,12 +64,13 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 }
 
 /** Reads a file in separate buffers, since the connection may keep them. */
-async function* readFile(path: string): AsyncGenerator<Buffer> {
+async function* readFile(path: string, offset = 0): AsyncGenerator<Buffer> {
   const pace = paceBuffers();
   await using file = await open(path, "r");
-  for (;;) {
-    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafeSlow(UPLOAD_CHUNK_BYTES));
+  for (let position = offset; ;) {
+    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafeSlow(UPLOAD_CHUNK_BYTES), { position });
     if (bytesRead === 0) return;
+    position += bytesRead;
     yield buffer.subarray(0, bytesRead);
     pace(bytesRead);
   }
@@ -88,7 +97,7 @@ export function formBody({ fields, part, file, later, onSent }: FileForm): FormB
   const end = `--${boundary}--\r\n`;
   async function* bytes(): AsyncGenerator<Uint8Array> {
     yield before;
-    let sent = 0;
+    let sent = file.offset ?? 0;
     for await (const chunk of file.read()) {
       yield chunk;
       sent += chunk.length;
@@ -99,7 +108,7 @@ export function formBody({ fields, part, file, later, onSent }: FileForm): FormB
   const isKnown = file.total !== undefined && later === undefined;
   return {
     contentType: `multipart/form-data; boundary=${boundary}`,
-    length: isKnown ? before.length + file.total! + end.length + 2 : undefined,
+    length: isKnown ? before.length + file.total! - (file.offset ?? 0) + end.length + 2 : undefined,
     bytes: bytes(),
   };
 }

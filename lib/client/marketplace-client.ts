@@ -17,13 +17,14 @@ import { baseUrl, type MarketplaceKind } from "../contract/surfaces/paths.ts";
 import type { DeploymentReport } from "../contract/surfaces/reports.ts";
 import type { RootMark } from "../contract/trust/marks.ts";
 import { readJson, refuseWebPage, statusError } from "./answers.ts";
-import { type Asking, askPages, requestOf } from "./ask.ts";
+import { ask, type Asking, askPages, requestOf } from "./ask.ts";
 import { download, DOWNLOADS, type MirrorUse } from "./download.ts";
 import { formBody, wholeFile } from "./file-form.ts";
 import { bodyOf, header, type HttpRequest, type HttpResponse, operationError, send, transportError } from "./http.ts";
 import { hostHeaders, type HubConnection } from "./hub-connection.ts";
 import { type InstallHeaders, parseSignature } from "./install-headers.ts";
 import { call, callIfChanged, type Conditional } from "./json-request.ts";
+import { stepPart, type UploadStep } from "./resumed-upload.ts";
 import { withRetries } from "./retry.ts";
 
 /**
@@ -181,13 +182,20 @@ export class MarketplaceClient {
     response.body.on("error", () => {}).resume();
   }
 
-  /** Publishes a ZIP that the developer has signed. @throws AuthenticationError, PublishError */
+  /**
+   * Publishes a ZIP that the developer has signed.
+   *
+   * @param step of an upload that may take several requests
+   * @throws AuthenticationError, PublishError
+   */
   async publish(
     fields: VersionFields,
     file: string,
+    step: UploadStep = { fields: {} },
   ): Promise<{ release: z.output<typeof versionRecord>; unchanged: boolean }> {
     const part = { ...ARCHIVE_PART, filename: `${this.#slug}.zip` };
-    const form = async () => formBody({ fields, part, file: await wholeFile(file) });
+    const form = async () =>
+      formBody({ fields: { ...fields, ...step.fields }, ...stepPart(part, await wholeFile(file), step) });
     const request: HttpRequest = {
       ...requestOf(routes.publishTargetVersion[this.#kind], { params: { slug: this.#slug } }, this.#asking()),
       form,
@@ -199,6 +207,12 @@ export class MarketplaceClient {
     } catch (error) {
       throw await unknownTarget(error, { kind: this.#kind, slug: this.#slug }, this.#options);
     }
+  }
+
+  /** Returns how many bytes of an upload the hub has kept. @throws `publish_refused` for none */
+  async keptBytes(upload: string): Promise<number> {
+    const params = { slug: this.#slug, upload };
+    return (await ask(routes.showTargetUpload[this.#kind], { params }, this.#asking())).upload_offset;
   }
 
   #asking(operation: Asking["operation"] = "marketplace"): Asking {

@@ -16,6 +16,7 @@ import { ask, type Asking, requestOf } from "./ask.ts";
 import { type FileBytes, type FileForm, type FilePart, formBody, wholeFile } from "./file-form.ts";
 import { type HttpRequest, send, transportError } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
+import { stepPart, type UploadStep } from "./resumed-upload.ts";
 
 /** Hub, and the project on it to publish to. */
 export interface PublishTarget extends HubConnection {
@@ -35,14 +36,16 @@ interface Upload<T extends z.ZodType> {
   /** R ‖ A of the signature: a hub that gets them before the file hashes while it receives. */
   start?: Uint8Array | undefined;
   onSent?: FileForm["onSent"];
+  /** Request of an upload that may take several. */
+  step?: UploadStep | undefined;
 }
 
-type UploadOptions = Pick<Upload<z.ZodType>, "start" | "onSent">;
+type UploadOptions = Pick<Upload<z.ZodType>, "start" | "onSent" | "step">;
 
 /** Sends a form: the fields first, then the file as a stream, read again for each redirect. */
 async function upload<T extends z.ZodType>(
   target: PublishTarget,
-  { request: asked, part, file, fields = {}, later, answer, start, onSent }: Upload<T>,
+  { request: asked, part, file, fields = {}, later, answer, start, onSent, step = { fields: {} } }: Upload<T>,
 ): Promise<z.output<T>> {
   const secrets = [...asked.secrets!];
   const remembered = (values: Partial<PublishFields>): Partial<PublishFields> => {
@@ -51,8 +54,8 @@ async function upload<T extends z.ZodType>(
   };
   const form = async () =>
     formBody({
-      ...{ fields: remembered(fields), part, onSent },
-      file: typeof file === "string" ? await wholeFile(file) : file,
+      ...{ fields: { ...remembered(fields), ...step.fields }, onSent },
+      ...stepPart(part, typeof file === "string" ? await wholeFile(file) : file, step),
       ...(later && { later: async () => remembered(await later()) }),
     });
   const request: HttpRequest = {
@@ -85,6 +88,12 @@ export function publishArtifact(
   const answer = routes.publishArtifact.ok[201];
   return upload(target, { request, part: ARTIFACT_PART, file, fields, answer, ...options });
 }
+
+/** Returns how many bytes of an upload the hub has kept. @throws `not_found` for none */
+export const keptBytes = async (target: PublishTarget, upload: string): Promise<number> => {
+  const params = { project_id: target.projectId, upload };
+  return (await ask(routes.showUpload, { params }, asking(target))).upload_offset;
+};
 
 /** Fields of a publication that are known before the first byte of its artifact. */
 export type FirstFields = Pick<PublishFields, "version" | "project_name" | "stage" | "needs_agent">;

@@ -6,6 +6,8 @@ import { OPERATIONS } from "./error-wording.ts";
 import type { HttpRequest, Transport } from "./http.ts";
 
 const RETRIES = 3;
+/** Attempts of what is retried. */
+export const ATTEMPTS = RETRIES + 1;
 const FIRST_DELAY_MS = 500;
 const MAX_RETRY_AFTER_MS = 60_000;
 
@@ -24,6 +26,7 @@ const TRANSIENT = new Set<Code>([
   "rate_limited",
   "hub_unavailable",
   "runtime_unavailable",
+  "upload_busy",
 ]);
 
 /** True for an error that may pass: 408, 429, 5xx, connections. */
@@ -57,7 +60,7 @@ async function tried<T>(attempt: () => Promise<T>, { signal, isWorthIt, onRetry 
     onFailedAttempt: async ({ error, attemptNumber, retriesLeft }) => {
       if (retriesLeft === 0 || !isRetried(error)) return;
       const waitMs = askedWait(error) ?? 0;
-      onRetry({ error, attempt: attemptNumber + 1, attempts: RETRIES + 1, waitMs });
+      onRetry({ error, attempt: attemptNumber + 1, attempts: ATTEMPTS, waitMs });
       if (waitMs > 0) await sleep(waitMs, undefined, signal && { signal });
     },
   });
@@ -85,10 +88,12 @@ export async function withRetries<T>(
 /**
  * Retries what is safe to repeat, such as a publication of the same bytes, after 408, 429, 5xx and connection errors:
  * three more attempts, with the delays of {@link withRetries}.
+ *
+ * @param isWorthIt errors to retry after, where they are others
  */
 export async function repeated<T>(
   attempt: () => Promise<T>,
-  { signal, onRetry }: Pick<Repetition, "signal" | "onRetry">,
+  { signal, onRetry, isWorthIt = isTransient }: Pick<Repetition, "signal" | "onRetry"> & Partial<Repetition>,
 ): Promise<T> {
-  return tried(attempt, { signal, onRetry, isWorthIt: isTransient });
+  return tried(attempt, { signal, onRetry, isWorthIt });
 }

@@ -22,6 +22,7 @@ import { prepareKeks } from "./keys/prepare-keks.ts";
 import { measuredBlobs } from "./observability/measured-blobs.ts";
 import { DEFAULTS, type HubOptions } from "./options.ts";
 import { checkArchive } from "./publications/archive-check.ts";
+import { KeptUploads } from "./publications/kept-uploads.ts";
 import { openDatabase, POSTGRES_DEFAULTS } from "./records/database.ts";
 import { registerKeks } from "./records/keks.ts";
 import { KeyUse } from "./records/key-use.ts";
@@ -108,6 +109,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const connections = new Connections(
     mostConnections(await descriptors(), options.databasePoolSize ?? POSTGRES_DEFAULTS.poolSize),
   );
+  const maxArtifactBytes = options.maxArtifactBytes ?? DEFAULTS.maxArtifactBytes;
   const parts = new Map<HubFeature<FeatureOptions>, RunningFeature>();
   const context: Core = {
     database,
@@ -117,7 +119,8 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     publicUrl: () => url,
     clock: clock.now,
     now: clock.iso,
-    maxArtifactBytes: options.maxArtifactBytes ?? DEFAULTS.maxArtifactBytes,
+    maxArtifactBytes,
+    uploads: new KeptUploads(blobs, maxArtifactBytes),
     rateLimits: options.rateLimits === false ? undefined : { ...DEFAULTS.rateLimits, ...options.rateLimits },
     rateCounts: opened.use(new SharedCounts(database, clock.now, logger)),
     sightings: opened.use(new Sightings(database.kysely, clock.now)),

@@ -10,7 +10,9 @@ import { signArchive } from "../artifact/signatures/archive-hmac.ts";
 import { publicKeyOf } from "../artifact/signatures/ed25519.ts";
 import { signFile } from "../artifact/signatures/sign-file.ts";
 import { installError, type MarketplaceClient } from "../client/marketplace-client.ts";
+import { uploadResumed } from "../client/resumed-upload.ts";
 import type { AuthorSignature, VersionFields } from "../contract/surfaces/marketplace.ts";
+import { type RetryEvent, tellRetries } from "./upload.ts";
 
 /** Secrets that sign an archive. */
 export interface ArchiveSecrets {
@@ -21,7 +23,7 @@ export interface ArchiveSecrets {
 }
 
 /**
- * Signs a local archive and publishes it.
+ * Signs a local archive and publishes it, in as many requests as it takes.
  *
  * @throws UsageError `usage` for a file that cannot be read; PublishError
  */
@@ -30,11 +32,17 @@ export async function publishArchive(
   fields: Omit<VersionFields, "signature" | keyof AuthorSignature>,
   file: string,
   { signingSecret, seed }: ArchiveSecrets,
-  signal: AbortSignal,
+  { signal, emit }: { signal: AbortSignal; emit: (event: RetryEvent) => void },
 ): ReturnType<MarketplaceClient["publish"]> {
   const signature = await signArchive(file, signingSecret, signal);
   const author = seed === undefined ? {} : await signAsAuthor(file, seed, signal);
-  return client.publish({ ...fields, signature, ...author }, file);
+  return uploadResumed({
+    ask: (id) => client.keptBytes(id),
+    send: (step) => client.publish({ ...fields, signature, ...author }, file, step),
+    file: () => Promise.resolve(file),
+    signal,
+    ...tellRetries(emit),
+  });
 }
 
 /** Signs an archive as its author. @throws PublishError `source_changed` */

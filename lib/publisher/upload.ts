@@ -1,8 +1,14 @@
 import type { GrowingFile } from "../artifact/project/growing-file.ts";
 import type { SourceProject } from "../artifact/project/project-tree.ts";
 import type { SealedArtifact } from "../artifact/project/seal.ts";
-import { type FirstFields, publishArtifact, publishGrowing, type PublishTarget } from "../client/publish-client.ts";
-import { repeated } from "../client/retry.ts";
+import {
+  type FirstFields,
+  keptBytes,
+  publishArtifact,
+  publishGrowing,
+  type PublishTarget,
+} from "../client/publish-client.ts";
+import { uploadResumed, type UploadStep } from "../client/resumed-upload.ts";
 import { SealiftError } from "../contract/errors.ts";
 import type { PublishFields, PublishResult } from "../contract/surfaces/deploy.ts";
 
@@ -22,7 +28,21 @@ export type UploadEvent =
       code: string;
       message: string;
     }
+  /** The attempt sends the file from this byte on: the hub has kept what is before it. */
+  | { event: "upload.resumed"; from_byte: number }
   | { event: "upload.done"; artifact_id: string };
+
+/** Events of an upload that is cut. */
+export type RetryEvent = Extract<UploadEvent, { event: "upload.retrying" | "upload.resumed" }>;
+
+/** Returns the options of a resumed upload by which its attempts become events. */
+export const tellRetries = (
+  emit: (event: RetryEvent) => void,
+): Pick<Parameters<typeof uploadResumed>[0], "onRetry" | "onResume"> => ({
+  onRetry: ({ error: { code, message }, attempt, attempts, waitMs }) =>
+    emit({ event: "upload.retrying", attempt, attempts, wait_ms: waitMs, code, message }),
+  onResume: (bytes) => emit({ event: "upload.resumed", from_byte: bytes }),
+});
 
 /** Project, and the artifact that it was sealed into. */
 export interface SealedProject {
@@ -48,8 +68,8 @@ export interface UploadOptions {
 }
 
 /**
- * Uploads an artifact while it is packed and signed. If that fails, uploads it again once it is complete, with its
- * fields first and its length stated.
+ * Uploads an artifact while it is packed and signed. If that fails, uploads the bytes that the hub lacks once it is
+ * complete, with its fields first and its length stated.
  *
  * @throws AuthenticationError and PublishError of the hub, and the errors of `sealing`
  */
@@ -57,37 +77,36 @@ export async function uploadWhileSealed(options: UploadOptions): Promise<Uploade
   const { target, fields, sealing, start, growing, emit } = options;
   const onSent = (bytes: number, total: number | undefined): void =>
     emit({ event: "upload.progress", bytes, total_bytes: total ?? null });
-  const whole = async (): Promise<PublishResult> => {
+  const whole = async (step: UploadStep): Promise<PublishResult> => {
     const sealed = await sealing;
-    return publishArtifact(target, { ...fields, ...fieldsOf(sealed) }, sealed.artifact.path, { start, onSent });
+    return publishArtifact(target, { ...fields, ...fieldsOf(sealed) }, sealed.artifact.path, { start, onSent, step });
   };
-  const meanwhile = async (): Promise<PublishResult> => {
+  const meanwhile = async (step: UploadStep): Promise<PublishResult> => {
     const later = async () => {
       const { version: _version, project_name: _name, ...rest } = fieldsOf(await sealing);
       return rest;
     };
     try {
-      return await publishGrowing(target, fields, growing, later, { start, onSent });
+      return await publishGrowing(target, fields, growing, later, { start, onSent, step });
     } catch (error) {
       // This server accepts no upload without a length.
-      if (error instanceof SealiftError && error.status === 411) return whole();
+      if (error instanceof SealiftError && error.status === 411) return whole(step);
       throw error;
     }
   };
   let attempt = meanwhile;
   try {
-    const record = await repeated(
-      () => {
-        const current = attempt;
+    const record = await uploadResumed({
+      ask: (id) => keptBytes(target, id),
+      send(step) {
+        const send = attempt;
         attempt = whole;
-        return current();
+        return send(step);
       },
-      {
-        ...(target.signal && { signal: target.signal }),
-        onRetry: ({ error: { code, message }, attempt: next, attempts, waitMs }) =>
-          emit({ event: "upload.retrying", attempt: next, attempts, wait_ms: waitMs, code, message }),
-      },
-    );
+      file: async () => (await sealing).artifact.path,
+      signal: target.signal,
+      ...tellRetries(emit),
+    });
     emit({ event: "upload.done", artifact_id: record.artifact_id });
     return { outcome: "published", ...(await sealing), record };
   } catch (error) {

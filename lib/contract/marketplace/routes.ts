@@ -1,5 +1,7 @@
 import * as z from "zod";
 import { page, pageQuery } from "../paging.ts";
+import { RESUMED } from "../publishing/routes.ts";
+import { uploadFields, uploadId, uploadState } from "../publishing/uploads.ts";
 import { bytes, errorBody, noContent, notModified, ofKinds } from "../route.ts";
 import { HEADERS } from "../surfaces/headers.ts";
 import {
@@ -93,11 +95,22 @@ export const publishTargetVersion = ofKinds((kind) => ({
   path: `/${kind}s/:slug/versions`,
   who: { key: ["publish", "stage"] },
   summary: `Publish a version of a ${kind}`,
+  description: RESUMED,
   form: true,
-  body: versionFields.extend({ [ARCHIVE_PART.name]: z.file() }),
+  body: versionFields.extend({ ...uploadFields.partial().shape, [ARCHIVE_PART.name]: z.file() }),
   ok: { 200: versionRecord.describe("The very same archive is published already."), 201: versionRecord },
   errors: [413],
   faults: { 409: archiveExists },
+}));
+
+export const showTargetUpload = ofKinds((kind) => ({
+  ...of(kind),
+  method: "GET",
+  path: `/${kind}s/:slug/uploads/:upload`,
+  params: z.object({ slug: z.string(), upload: uploadId }),
+  who: { key: ["publish", "stage"] },
+  summary: `Bytes that are kept of an upload to a ${kind}; ends the request that brings it`,
+  ok: { 200: uploadState },
 }));
 
 const yank = (kind: MarketplaceKind) =>

@@ -11,6 +11,7 @@ import {
   publishResult,
 } from "../surfaces/deploy.ts";
 import { HEADERS } from "../surfaces/headers.ts";
+import { uploadFields, uploadId, uploadState } from "./uploads.ts";
 
 const shared = { mount: "deploy", who: { key: ["publish", "stage"] }, tags: ["deploy hub"] } as const;
 
@@ -18,16 +19,30 @@ const versionExists = errorBody
   .extend({ content_sha256: z.string() })
   .describe("The version exists with other bytes; content_sha256 is that of the stored tree.");
 
+/** Description of forms whose file may come in several requests. */
+export const RESUMED =
+  "With `upload_id` before the file, the hub keeps what has arrived when the connection is cut, for a day at most.";
+
 export const publishArtifact = {
   ...shared,
   method: "POST",
   path: "/v1/projects/:project_id/publish",
   summary: "Publish an encrypted project artifact",
   form: true,
-  body: publishFields.extend({ [ARTIFACT_PART.name]: z.file() }),
+  description: RESUMED,
+  body: publishFields.extend({ ...uploadFields.partial().shape, [ARTIFACT_PART.name]: z.file() }),
   ok: { 200: publishResult.describe("The very same bytes are published already."), 201: publishResult },
   errors: [413],
   faults: { 409: versionExists },
+} as const satisfies Route;
+
+export const showUpload = {
+  ...shared,
+  method: "GET",
+  path: "/v1/projects/:project_id/uploads/:upload",
+  params: z.object({ project_id: z.string(), upload: uploadId }),
+  summary: "Bytes that are kept of an upload to a project; ends the request that brings it",
+  ok: { 200: uploadState },
 } as const satisfies Route;
 
 export const publishDelta = {
@@ -36,7 +51,8 @@ export const publishDelta = {
   path: "/v1/projects/:project_id/artifacts/:version/deltas",
   summary: "Publish a delta that leads to a published version",
   form: true,
-  body: deltaFields.extend({ [ARTIFACT_PART.name]: z.file() }),
+  description: RESUMED,
+  body: deltaFields.extend({ ...uploadFields.partial().shape, [ARTIFACT_PART.name]: z.file() }),
   ok: { 200: deltaResult.describe("The version has a delta from this base already."), 201: deltaResult },
   errors: [409, 413],
 } as const satisfies Route;

@@ -7,7 +7,7 @@ import type { ByteRange } from "../../support/network/byte-ranges.ts";
 import { countBuffered } from "../base/buffer-collection.ts";
 import { blobName, isBlobId } from "../base/identity.ts";
 import { IncomingFolder } from "./incoming-folder.ts";
-import type { BlobEntry, Blobs, IncomingBlob } from "./port.ts";
+import type { BlobEntry, Blobs, IncomingBlob, KeptFile } from "./port.ts";
 
 /** File beside the blobs that names the database they belong to. */
 const OWNER_FILE = "sealift-database";
@@ -82,8 +82,20 @@ export class DiskBlobs implements Blobs {
     return this.owner();
   }
 
-  create(): Promise<IncomingBlob> {
-    return this.#incoming.create((path, id) => this.#adopt(path, id));
+  create(name?: string): Promise<IncomingBlob> {
+    return this.#incoming.create((path, id) => this.#adopt(path, id), name);
+  }
+
+  reopen(path: string): Promise<IncomingBlob> {
+    return this.#incoming.reopen(path, (from, id) => this.#adopt(from, id));
+  }
+
+  kept(prefix: string): Promise<KeptFile[]> {
+    return this.#incoming.kept(prefix);
+  }
+
+  forget(path: string): Promise<void> {
+    return rm(path, { force: true });
   }
 
   async #adopt(path: string, id: string): Promise<void> {

@@ -1,6 +1,4 @@
-import { randomBytes } from "node:crypto";
 import { copyFile, type FileHandle, open, rm } from "node:fs/promises";
-import { join } from "node:path";
 import { readChunks } from "../../support/read-chunks.ts";
 import type { IncomingBlob } from "./port.ts";
 
@@ -19,36 +17,42 @@ export class IncomingFile implements IncomingBlob {
   readonly #keep: (path: string, id: string) => Promise<void>;
   readonly #onGone: () => void;
   readonly #handle: FileHandle;
-  #size = 0;
+  #size: number;
   #gathered: Uint8Array[] = [];
   #gatheredBytes = 0;
   #writing: Promise<void> = Promise.resolve();
   #open = true;
-  #committed = false;
+  /** Whether the file is somebody else's now: stored, or kept. */
+  #isHandedOver = false;
 
   private constructor(
     path: string,
     handle: FileHandle,
+    size: number,
     keep: (path: string, id: string) => Promise<void>,
     onGone: () => void,
   ) {
     this.path = path;
     this.#handle = handle;
+    this.#size = size;
     this.#keep = keep;
     this.#onGone = onGone;
   }
 
   /**
+   * @param flags `wx+` for a new file, `a+` to continue one
    * @param keep moves the flushed file durably under its id: then nothing is left at its path
-   * @param onGone called when the file was kept or discarded
+   * @param onGone called when the file was stored, kept or discarded
    */
-  static async create(
-    folder: string,
+  static async open(
+    path: string,
+    flags: "wx+" | "a+",
     keep: (path: string, id: string) => Promise<void>,
     onGone: () => void,
   ): Promise<IncomingFile> {
-    const path = join(folder, `${randomBytes(12).toString("hex")}.part`);
-    return new IncomingFile(path, await open(path, "wx+", 0o600), keep, onGone);
+    const handle = await open(path, flags, 0o600);
+    const size = flags === "wx+" ? 0 : (await handle.stat()).size;
+    return new IncomingFile(path, handle, size, keep, onGone);
   }
 
   get size(): number {
@@ -110,12 +114,21 @@ export class IncomingFile implements IncomingBlob {
   async commit(id: string): Promise<void> {
     await this.#close();
     await this.#keep(this.path, id);
-    this.#committed = true;
+    this.#isHandedOver = true;
+    this.#onGone();
+  }
+
+  async keep(): Promise<void> {
+    await this.#writing;
+    this.#startWrite();
+    await this.#writing;
+    await this.#close();
+    this.#isHandedOver = true;
     this.#onGone();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#committed) return;
+    if (this.#isHandedOver) return;
     this.#forgetGathered();
     await this.#writing.catch(() => {});
     await this.#close();

@@ -17,6 +17,16 @@ export interface IncomingBlob extends AsyncDisposable {
   readBack(): AsyncIterable<Uint8Array>;
   /** Makes the flushed bytes durable under `id`. */
   commit(id: string): Promise<void>;
+  /** Leaves the bytes written so far where {@link Blobs.kept} finds them, without waiting for the disk. */
+  keep(): Promise<void>;
+}
+
+/** Bytes of an upload that was cut, in the local folder where uploads arrive. */
+export interface KeptFile {
+  path: string;
+  bytes: number;
+  /** Time of the last byte, in milliseconds since 1970. */
+  since: number;
 }
 
 /** Blob as a listing shows it. */
@@ -34,7 +44,18 @@ export interface Blobs {
   owner(): Promise<string | undefined>;
   /** Claims the storage for a database, unless another one has it. @returns the owner */
   claim(owner: string): Promise<string | undefined>;
-  create(): Promise<IncomingBlob>;
+  /**
+   * Starts a blob.
+   *
+   * @param name hexadecimal, under which a cut upload, or one that a crash left, is found; without one nothing is kept
+   */
+  create(name?: string): Promise<IncomingBlob>;
+  /** Continues a blob that this process has kept. */
+  reopen(path: string): Promise<IncomingBlob>;
+  /** Lists kept files whose name begins with `prefix`, without those that this process writes now. */
+  kept(prefix: string): Promise<KeptFile[]>;
+  /** Removes a kept file. */
+  forget(path: string): Promise<void>;
   /** Streams a blob. @throws ENOENT when there is no such blob */
   read(id: string, range?: ByteRange): Promise<Readable>;
   /** Paths at which a blob may lie, if blobs are local files: it may move to the trash and back. */
@@ -53,7 +74,11 @@ export interface Blobs {
   takeBack(id: string): Promise<void>;
   listTrash(): AsyncIterable<BlobEntry>;
   removeFromTrash(id: string): Promise<void>;
-  /** Removes uploads that never became a blob and have not grown for `minAgeMs`. @returns how many files */
+  /**
+   * Removes uploads that never became a blob and have not grown for `minAgeMs`, or for a day where they have a name.
+   *
+   * @returns how many files
+   */
   clearIncoming(minAgeMs: number): Promise<number>;
   /** Rejects when the storage cannot be written now. */
   check(signal: AbortSignal): Promise<void>;

@@ -17,7 +17,7 @@ import { countBuffered } from "../base/buffer-collection.ts";
 import { blobName, isBlobId } from "../base/identity.ts";
 import { StorageError, storageError } from "../base/storage-error.ts";
 import { IncomingFolder } from "./incoming-folder.ts";
-import type { BlobEntry, Blobs, IncomingBlob } from "./port.ts";
+import type { BlobEntry, Blobs, IncomingBlob, KeptFile } from "./port.ts";
 import type { S3Location } from "./s3-location.ts";
 
 /** Object beside the blobs that names the database they belong to. */
@@ -148,8 +148,20 @@ export class S3Blobs implements Blobs {
     }
   }
 
-  create(): Promise<IncomingBlob> {
-    return this.#incoming.create((path, id) => this.#upload(path, id));
+  create(name?: string): Promise<IncomingBlob> {
+    return this.#incoming.create((path, id) => this.#upload(path, id), name);
+  }
+
+  reopen(path: string): Promise<IncomingBlob> {
+    return this.#incoming.reopen(path, (from, id) => this.#upload(from, id));
+  }
+
+  kept(prefix: string): Promise<KeptFile[]> {
+    return this.#incoming.kept(prefix);
+  }
+
+  forget(path: string): Promise<void> {
+    return rm(path, { force: true });
   }
 
   async #upload(path: string, id: string): Promise<void> {

@@ -12,6 +12,7 @@ import type { Connections } from "../http/connections.ts";
 import type { DeployParts } from "../mounts/deploy.ts";
 import type { Gauge } from "../observability/hub-metrics.ts";
 import type { ArchiveParts } from "../publications/archive.ts";
+import type { KeptUploads } from "../publications/kept-uploads.ts";
 import type { SealedParts } from "../publications/signed-bytes.ts";
 import type { FleetKey } from "../records/fleet.ts";
 import type { RecordHooks } from "../records/hooks.ts";
@@ -20,6 +21,7 @@ import type { RecordHooks } from "../records/hooks.ts";
 export interface Core
   extends AuthenticationParts, TargetAccessParts, SealedParts, ArchiveParts, DeployParts, NameParts {
   arrivals: Arrivals;
+  uploads: KeptUploads;
   connections: Connections;
   logger: Logger | undefined;
 }

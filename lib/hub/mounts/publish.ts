@@ -14,10 +14,12 @@ import type { Arrivals } from "../http/arrivals.ts";
 import { blobBytes, sendBytes } from "../http/ranges.ts";
 import { publishedAs } from "../publications/approval.ts";
 import { publishDelta, publishIndex } from "../publications/delta.ts";
+import type { KeptUploads } from "../publications/kept-uploads.ts";
 import { publishArtifact } from "../publications/project.ts";
 import type { SealedParts } from "../publications/signed-bytes.ts";
 import { findIndex, indexedVersions } from "../records/deltas.ts";
 import { factsOf, type Version } from "../records/versions.ts";
+import { bringing } from "./bringing.ts";
 
 function resultOf(row: Version): PublishResult {
   const { version, size_bytes, created_at, sha256, state } = factsOf(row);
@@ -37,7 +39,9 @@ const MAX_BASES = 20;
  * publishers make deltas (docs/contract/delta.md).
  */
 export function publish(
-  options: MountOptions<ProjectAccessParts & SealedParts & { arrivals: Arrivals; downloadUrls: DownloadUrls }>,
+  options: MountOptions<
+    ProjectAccessParts & SealedParts & { arrivals: Arrivals; uploads: KeptUploads; downloadUrls: DownloadUrls }
+  >,
 ): readonly Served[] {
   const { hub } = options;
   const { publishable } = projectAccess(options);
@@ -52,7 +56,7 @@ export function publish(
       const writeAudit = admitted(request, reply, principal);
       const { record, created } = await publishArtifact(
         hub,
-        { projectId, principal },
+        { projectId, principal, bringing: bringing(hub, reply, { principal, projectId }) },
         request,
         (transaction, { version, state, sha256, signer_public_key: signer }) =>
           writeAudit(transaction, {
@@ -64,12 +68,17 @@ export function publish(
       return reply.code(created ? 201 : 200).send(resultOf(record));
     }),
 
+    serve(routes.showUpload, publishable, async (request, { owner }) => {
+      const { project_id: targetId, upload } = request.params;
+      return { upload_id: upload, upload_offset: await hub.uploads.offset({ owner, targetId }, upload) };
+    }),
+
     serveRaw(routes.publishDelta, publishable, async (request, reply, principal) => {
       const { project_id: projectId, version } = request.params;
       const writeAudit = admitted(request, reply, principal);
       const { record, created } = await publishDelta(
         hub,
-        { projectId, version, principal },
+        { projectId, version, principal, bringing: bringing(hub, reply, { principal, projectId }) },
         request,
         (transaction, { base_version, sha256 }) =>
           writeAudit(transaction, {

@@ -31,6 +31,7 @@ function measuredIncoming(blob: IncomingBlob, metrics: HubMetrics | undefined): 
     flush: () => blob.flush(),
     readBack: () => blob.readBack(),
     commit: (id) => measured(metrics, "store", () => blob.commit(id)),
+    keep: () => blob.keep(),
     [Symbol.asyncDispose]: () => blob[Symbol.asyncDispose](),
   };
 }
@@ -41,7 +42,10 @@ export function measuredBlobs(blobs: Blobs, metrics: HubMetrics | undefined): Bl
     name: blobs.name,
     owner: () => blobs.owner(),
     claim: (owner) => blobs.claim(owner),
-    create: async () => measuredIncoming(await measured(metrics, "create", () => blobs.create()), metrics),
+    create: async (name) => measuredIncoming(await measured(metrics, "create", () => blobs.create(name)), metrics),
+    reopen: async (path) => measuredIncoming(await blobs.reopen(path), metrics),
+    kept: (prefix) => blobs.kept(prefix),
+    forget: (path) => blobs.forget(path),
     read: (id, range) => measured(metrics, "read", () => blobs.read(id, range)),
     ...(blobs.filesOf && { filesOf: (id) => blobs.filesOf!(id) }),
     size: (id) => measured(metrics, "size", () => blobs.size(id)),

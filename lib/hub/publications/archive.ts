@@ -11,6 +11,7 @@ import { type BlobSignature, UNSIGNED } from "../records/version-tables.ts";
 import { findVersionById, type Version } from "../records/versions.ts";
 import { isStaged, stagingCheck } from "./approval.ts";
 import { type CheckArchive, requireSoundArchive } from "./archive-check.ts";
+import type { Bringing } from "./kept-uploads.ts";
 import { PassingSignature, type Signed } from "./passing-signature.ts";
 import { type OnPublished, type PublicationParts, publish, type Published, versionExists } from "./publication.ts";
 import { completeForm, receiveUpload, type UploadedFile } from "./receive.ts";
@@ -26,6 +27,8 @@ export interface PublishedTarget {
   id: string;
   kind: MarketplaceKind;
   principal: Principal;
+  /** Request, if its upload may be continued by another one. */
+  bringing?: Bringing | undefined;
 }
 
 /** Renames the fields of an author's signature to those of an artifact's. */
@@ -115,8 +118,9 @@ export async function uploadArchive(
     blobs: hub.blobs,
     part: ARCHIVE_PART.name,
     maxBytes: hub.maxArtifactBytes,
-    onFile: (fields) => {
-      const watch = signature.begin(fields);
+    bringing: target.bringing,
+    onFile: (fields, isWhole) => {
+      const watch = signature.begin(fields, isWhole);
       if ("version" in fields) checkStaging(fields);
       return watch;
     },

@@ -13,6 +13,7 @@ import { lockProject, type Project } from "../records/projects.ts";
 import { type BlobsTable, UNSIGNED } from "../records/version-tables.ts";
 import { findVersionById } from "../records/versions.ts";
 import { requireCompletable } from "./approval.ts";
+import type { Bringing } from "./kept-uploads.ts";
 import { PassingSignature } from "./passing-signature.ts";
 import { type OnPublished, publish, type Published, versionExists } from "./publication.ts";
 import { completeForm, receiveUpload } from "./receive.ts";
@@ -23,6 +24,8 @@ export interface CompletedVersion {
   projectId: string;
   version: string;
   principal: Principal;
+  /** Request, if its upload may be continued by another one. */
+  bringing?: Bringing | undefined;
 }
 
 /**
@@ -89,7 +92,8 @@ export async function publishDelta(
     blobs: hub.blobs,
     part: ARTIFACT_PART.name,
     maxBytes: Math.min(hub.maxArtifactBytes, Number(artifact.size_bytes)),
-    onFile: (fields) => signature.begin(fields),
+    bringing: completed.bringing,
+    onFile: (fields, isWhole) => signature.begin(fields, isWhole),
   });
   const { fields, file } = completeForm(upload, ARTIFACT_PART.name, deltaFields);
   if (canonical(fields.signer_public_key) !== artifact.signer_public_key)

@@ -38,11 +38,12 @@ export class PassingSignature {
   /**
    * Starts with the file. Fields that came before it are validated first.
    *
+   * @param isWhole false for the rest of a file: then {@link check} reads all of it
    * @returns a function that takes its bytes; undefined when its signature is not known yet
    * @throws HubError for wrong fields, 422 for a malformed header: thrown only here, where the rest of the form is
    *   still read, so that the sender can read the answer
    */
-  begin(fields: Record<string, string>): ((chunk: Uint8Array) => void) | undefined {
+  begin(fields: Record<string, string>, isWhole = true): ((chunk: Uint8Array) => void) | undefined {
     if (this.#header !== undefined) {
       const header = base64Of(64).safeParse(this.#header);
       if (!header.success) throw unprocessable(`${HEADERS.signatureStart}: must be the base64 of 64 bytes.`);
@@ -54,7 +55,7 @@ export class PassingSignature {
     const known = signature === undefined || key === undefined ? undefined : { signature, signer_public_key: key };
     if (known !== undefined) this.#agree(known);
     const start = this.#announced ?? (known && startOf(known));
-    if (start === undefined) return undefined;
+    if (start === undefined || !isWhole) return undefined;
     const verifier = new Ed25519Verifier(start.subarray(R_BYTES), start.subarray(0, R_BYTES));
     this.#verifier = verifier;
     return (chunk) => void verifier.update(chunk);

@@ -5,6 +5,7 @@ import type { Principal } from "../base/principal.ts";
 import { insertVersion } from "../records/insert-version.ts";
 import { findVersionById, type Version } from "../records/versions.ts";
 import { isStaged, stagingCheck } from "./approval.ts";
+import type { Bringing } from "./kept-uploads.ts";
 import { PassingSignature } from "./passing-signature.ts";
 import { type OnPublished, publish, type Published, versionExists } from "./publication.ts";
 import { completeForm, receiveUpload, type UploadedFile } from "./receive.ts";
@@ -14,6 +15,8 @@ import { admitSigner, insertSealed, type SealedParts, storedSignature } from "./
 export interface PublishedProject {
   projectId: string;
   principal: Principal;
+  /** Request, if its upload may be continued by another one. */
+  bringing?: Bringing | undefined;
 }
 
 function store(
@@ -67,8 +70,9 @@ export async function publishArtifact(
     blobs: hub.blobs,
     part: ARTIFACT_PART.name,
     maxBytes: hub.maxArtifactBytes,
-    onFile: (fields) => {
-      const watch = signature.begin(fields);
+    bringing: project.bringing,
+    onFile: (fields, isWhole) => {
+      const watch = signature.begin(fields, isWhole);
       if ("version" in fields) checkStaging(fields);
       return watch;
     },

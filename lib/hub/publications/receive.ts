@@ -2,13 +2,14 @@ import { createHash } from "node:crypto";
 import type { MultipartFile } from "@fastify/multipart";
 import type { FastifyRequest } from "fastify";
 import * as z from "zod";
+import { REST_PART, restFields, uploadFields } from "../../contract/publishing/uploads.ts";
 import { countBuffered } from "../base/buffer-collection.ts";
 import { badRequest, HubError, tooLarge, unprocessable } from "../base/errors.ts";
 import type { Blobs, IncomingBlob } from "../blobs/port.ts";
 import { parseOrRefuse } from "../http/validation.ts";
+import type { ArrivingFile, Bringing } from "./kept-uploads.ts";
 import { uploadTurns } from "./upload-turns.ts";
 
-/** Limits of a form's text fields; the file has its own. */
 /** Words for the limits of forms, by those of the library that reads them. */
 const LIMIT_WORDS: Readonly<Record<string, string>> = {
   "reach fields limit": "too many fields",
@@ -16,6 +17,7 @@ const LIMIT_WORDS: Readonly<Record<string, string>> = {
   "reach parts limit": "too many parts",
 };
 
+/** Limits of a form's text fields; the file has its own. */
 const LIMITS = { fieldNameSize: 100, fieldSize: 8192, fields: 32, files: 4, parts: 36, headerPairs: 32 };
 /** Most bytes of a form beyond its file. */
 const FORM_OVERHEAD_BYTES = 1024 * 1024;
@@ -40,8 +42,14 @@ export interface UploadOptions {
   part: string;
   /** Largest file. */
   maxBytes: number;
-  /** Called with the fields before the file; may return a watcher of its bytes. Throwing ends the upload early. */
-  onFile?: (fields: Record<string, string>) => ((chunk: Uint8Array) => void) | undefined;
+  /**
+   * Called with the fields before the file; may return a watcher of its bytes. Throwing ends the upload early.
+   *
+   * @param isWhole false when only the rest of the file follows
+   */
+  onFile?: (fields: Record<string, string>, isWhole: boolean) => ((chunk: Uint8Array) => void) | undefined;
+  /** Request, if what arrives of it may be kept when it is cut. */
+  bringing?: Bringing | undefined;
 }
 
 const isFileSystemError = (error: unknown): boolean => (error as NodeJS.ErrnoException).syscall !== undefined;
@@ -58,14 +66,27 @@ function asAnswer(error: unknown): unknown {
   return badRequest(`The form is malformed or ended early: ${message}.`);
 }
 
+/** Opens the file that a file part goes to. @throws HubError 404, 409 and 422 for a rest that does not fit */
+async function openFile(
+  fields: Record<string, string>,
+  isRest: boolean,
+  { blobs, bringing }: UploadOptions,
+): Promise<ArrivingFile> {
+  if (bringing !== undefined && (isRest || fields["upload_id"] !== undefined))
+    return bringing.uploads.begin(bringing, parseOrRefuse(isRest ? restFields : uploadFields, fields));
+  const blob = await blobs.create();
+  return { blob, hash: createHash("sha256"), [Symbol.asyncDispose]: () => blob[Symbol.asyncDispose]() };
+}
+
 async function receiveFile(
   part: MultipartFile,
-  blob: IncomingBlob,
+  { blob, hash }: ArrivingFile,
   { maxBytes, watch }: { maxBytes: number; watch: ((chunk: Uint8Array) => void) | undefined },
 ): Promise<string> {
-  const hash = createHash("sha256");
+  const refusal = (): HubError => tooLarge(`The file is larger than ${maxBytes} bytes.`);
+  if (blob.size > maxBytes) throw refusal();
   for await (const chunk of part.file as AsyncIterable<Buffer>) {
-    if (blob.size + chunk.length > maxBytes) throw tooLarge(`The file is larger than ${maxBytes} bytes.`);
+    if (blob.size + chunk.length > maxBytes) throw refusal();
     hash.update(chunk);
     watch?.(chunk);
     await blob.write(chunk);
@@ -73,8 +94,15 @@ async function receiveFile(
     await uploadTurns.take(chunk.length);
   }
   await blob.flush();
-  return hash.digest("hex");
+  return hash.copy().digest("hex");
 }
+
+/** Whether an error is the end of a connection, or of a body that was given up, rather than a refusal. */
+const isCut = (error: unknown, { raw }: FastifyRequest): boolean =>
+  !(error instanceof HubError) &&
+  !raw.complete &&
+  (raw.destroyed || raw.readableAborted) &&
+  (!isFileSystemError(error) || (error as NodeJS.ErrnoException).code === "ECONNRESET");
 
 /** Drains an unexpected file, up to the bytes that a form may have beyond its own file. */
 async function skipFile(part: MultipartFile): Promise<void> {
@@ -94,7 +122,8 @@ function dropRest({ raw }: FastifyRequest): void {
 
 /**
  * Receives a multipart form, with its parts in any order, in constant memory; its one file goes to the blob store while
- * it is hashed. Leaves nothing behind when the sender disconnects or the form is rejected.
+ * it is hashed. Leaves nothing behind when the form is rejected, nor when the sender disconnects, unless the upload has
+ * an id.
  *
  * @throws 400 for a malformed form, 413 over a limit, 422 for a field that is not text
  */
@@ -106,18 +135,20 @@ export async function receiveUpload(request: FastifyRequest, options: UploadOpti
   const fields = Object.create(null) as Record<string, string>;
   await using received = new AsyncDisposableStack();
   let file: UploadedFile | undefined;
+  let arriving: ArrivingFile | undefined;
   try {
     const limits = { ...LIMITS, fileSize: Number.MAX_SAFE_INTEGER };
     for await (const part of request.parts({ limits })) {
       if (part.type === "file") {
-        if (part.fieldname !== options.part) {
+        const isRest = options.bringing !== undefined && part.fieldname === REST_PART;
+        if (!isRest && part.fieldname !== options.part) {
           await skipFile(part);
         } else if (file !== undefined) {
-          throw badRequest(`${part.fieldname} is given twice.`);
+          throw badRequest(`${options.part} is given twice.`);
         } else {
-          const watch = options.onFile?.(fields);
-          const blob = received.use(await options.blobs.create());
-          file = { blob, sha256: await receiveFile(part, blob, { maxBytes: options.maxBytes, watch }) };
+          const watch = options.onFile?.(fields, !isRest);
+          arriving = received.use(await openFile(fields, isRest, options));
+          file = { blob: arriving.blob, sha256: await receiveFile(part, arriving, { ...options, watch }) };
         }
         continue;
       }
@@ -128,11 +159,13 @@ export async function receiveUpload(request: FastifyRequest, options: UploadOpti
       if (part.fieldname in fields) throw badRequest(`${part.fieldname} is given twice.`);
       fields[part.fieldname] = part.value;
     }
+    arriving?.whole?.();
     // Verifying a large file takes time in which nothing moves on the connection.
     request.raw.socket.setTimeout(0);
     const kept = received.move();
     return { fields, file, [Symbol.asyncDispose]: () => kept.disposeAsync() };
   } catch (error) {
+    if (isCut(error, request)) await arriving?.keep?.();
     throw asAnswer(error);
   } finally {
     request.raw.unpipe();

@@ -6,6 +6,8 @@ import t, { type Test } from "tap";
 import * as z from "zod";
 import { heldKey, rootChain } from "../../support/forged/roots.ts";
 import { type FullHub, fullHub } from "../../support/hub/full-hub.ts";
+import { publication } from "../../support/hub/harness.ts";
+import { cutUpload, namedArchive, namedForm, newUploadId, placeOf } from "../../support/hub/resumed.ts";
 import { publishFiles } from "../../support/hub/shown-hub.ts";
 import { trustAt } from "../../support/hub/trust.ts";
 
@@ -40,7 +42,7 @@ function recordAnswers(t: Test): Given[] {
 }
 
 /** Values of each parameter in paths, from what the hub has. */
-function valuesIn({ hub: { dataDir }, project, rolled }: FullHub): Record<string, string[]> {
+function valuesIn({ hub: { dataDir }, project, rolled }: FullHub, upload: string): Record<string, string[]> {
   using database = new DatabaseSync(join(dataDir, "hub.sqlite"), { readOnly: true });
   const all = (column: string, table: string): string[] =>
     database
@@ -52,6 +54,7 @@ function valuesIn({ hub: { dataDir }, project, rolled }: FullHub): Record<string
     project_id: [project.id, rolled.id],
     host_id: all("host_id", "hosts"),
     host: all("host_id", "joined_hosts"),
+    upload: [upload],
     version: [...all("version", "versions"), ...all("version", "trust_roots")],
     root: all("root_id", "trust_roots"),
     slug: ["tide"],
@@ -94,7 +97,13 @@ t.test("no answer of the full hub has a field that its own OpenAPI denies", asyn
   const { body: document } = await hub.call("GET", "/openapi.json", { key: null });
   const paths = Object.entries(document.paths as Record<string, Record<string, Operation>>);
   const ofProject = [{ bearer: await project.session() }, { bearer: await rolled.session() }, { key: project.key }];
-  const values = valuesIn(full);
+  const upload = newUploadId();
+  await cutUpload(hub, placeOf(project), namedForm(publication("9.0.0", { size: 100_000 }), upload), 50_000);
+  for (const base of ["/app/marketplace/plugins/tide", "/app/services/services/tide"]) {
+    const form = namedArchive("9.0.0", Buffer.alloc(100_000), upload);
+    await cutUpload(hub, { base, key: hub.adminKey, route: "versions" }, form, 50_000);
+  }
+  const values = valuesIn(full, upload);
   for (const [path, { get }] of paths) {
     if (get?.responses["200"]?.content?.["application/json"] === undefined) continue;
     for (const asked of pathsOf(path, values))
