@@ -17,6 +17,7 @@ import { planText } from "../../support/forged/artifact.ts";
 import { SLUG } from "../../support/host/marketplace-host.ts";
 import { zipOf } from "../../support/hub/archives.ts";
 import { type CuttingLine, openCuttingLine } from "../../support/hub/cutting-line.ts";
+import { startDoor } from "../../support/hub/door.ts";
 import { createProject, startHub } from "../../support/hub/real-hub.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
@@ -74,6 +75,16 @@ t.test("an upload that is cut three times goes on each time, and each byte is se
     last = event.bytes;
   }
   t.equal(last, artifact.size);
+});
+
+t.test("an upload that is not cut is one request", async (t) => {
+  const hub = await startHub(t, { dataDir: join(t.testdir({}), "hub") });
+  const door = await startDoor(t);
+  door.hub = hub.url;
+  const { options } = publicationOf(t, await createProject(hub), door.url);
+  await publishProject(options);
+  t.match(door.passages, [{ method: "POST", status: 201 }]);
+  t.equal(door.passages.length, 1);
 });
 
 t.test("an upload that gets further with each attempt has more than four", async (t) => {

@@ -1,6 +1,7 @@
 /** Uploads that are cut, and requests that go on with them. */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
@@ -109,7 +110,9 @@ export const sendForm = (
 
 /** Sizes of files of uploads on their way, by name. */
 export async function incomingFiles({ dataDir }: Pick<RunningHub, "dataDir">): Promise<Record<string, number>> {
-  const folder = join(dataDir, "blobs", "incoming");
+  // Beside the blobs, or in the data folder of a hub whose blobs are elsewhere.
+  const places = [join(dataDir, "blobs", "incoming"), join(dataDir, "incoming"), join(dataDir, "../blobs/incoming")];
+  const folder = places.find((place) => existsSync(place))!;
   const found: Record<string, number> = {};
   for (const name of (await readdir(folder)).toSorted()) {
     const facts = await stat(join(folder, name)).catch(() => undefined);

@@ -26,6 +26,9 @@ import {
   restForm,
   sendForm,
 } from "../../../support/hub/resumed.ts";
+import { startS3 } from "../../../support/hub/s3-server.ts";
+import { startTwoHubs } from "../../../support/hub/two-hubs.ts";
+import { temporaryFolder } from "../../../support/temporary-folder.ts";
 import { until } from "../../../support/until.ts";
 
 const MIB = 1024 * 1024;
@@ -63,6 +66,60 @@ t.test("… on PostgreSQL", async (t) => {
   const databaseUrl = await startPostgres(t);
   if (databaseUrl === undefined) return void t.comment("no PostgreSQL here");
   await goesOn(t, { databaseUrl });
+});
+
+t.test(
+  "two hubs of one database: those that share a folder share it, and with a bucket each has its own",
+  async (t) => {
+    const databaseUrl = await startPostgres(t);
+    if (databaseUrl === undefined) return void t.comment("no PostgreSQL here");
+    const [first, second] = await startTwoHubs(t, { databaseUrl });
+    const place = placeOf(await createProject(first));
+    const what = publication("1.0.0", { size: 3 * MIB });
+    const id = newUploadId();
+    await cutUpload(first, place, namedForm(what, id), 2 * MIB);
+    const kept = await offsetOf(second, place, id);
+    t.ok(kept > MIB);
+    t.equal((await sendForm(second, place, restForm(what, id, kept))).status, 201);
+    t.equal((await askOffset(first, place, id)).status, 404);
+    t.strictSame(await incomingFiles(first), {});
+  },
+);
+
+t.test("… with a bucket", async (t) => {
+  const databaseUrl = await startPostgres(t);
+  if (databaseUrl === undefined) return void t.comment("no PostgreSQL here");
+  const server = await startS3(t, temporaryFolder(t));
+  const [first, second] = await startTwoHubs(t, { databaseUrl, blobUrl: server.url() });
+  const project = await createProject(first);
+  const place = placeOf(project);
+  const what = publication("1.0.0", { size: 3 * MIB });
+  const id = newUploadId();
+  await cutUpload(first, place, namedForm(what, id), 2 * MIB);
+  isErrorBody(t, await askOffset(second, place, id), 404, "not_found");
+  const kept = await offsetOf(first, place, id);
+  t.ok(kept > MIB);
+  t.equal((await sendForm(first, place, restForm(what, id, kept))).status, 201);
+  const { body } = await first.call("GET", `/app/deploy/v1/projects/${project.id}/artifacts/1.0.0`, {
+    bearer: await project.session(),
+  });
+  t.equal(sha256(Buffer.from(await (await fetch(body.download_url as string)).arrayBuffer())), sha256(what.bytes));
+  t.strictSame(await incomingFiles(first), {});
+});
+
+t.test("a hub that ends in the middle of an upload keeps it", async (t) => {
+  const dataDir = join(t.testdir(), "hub");
+  const first = await startHub(t, { dataDir, drainTimeoutMs: 100 });
+  const place = placeOf(await createProject(first));
+  const what = publication("1.0.0", { size: 6 * MIB });
+  const id = newUploadId();
+  await beginUpload(first, { key: place.key, path: `${place.base}/publish` }, namedForm(what, id), 4 * MIB);
+  await until(async () => Object.values(await incomingFiles(first)).some((bytes) => bytes > MIB));
+  await first.hub.close();
+  const hub = await startHub(t, { dataDir });
+  const kept = await offsetOf(hub, place, id);
+  t.ok(kept > MIB);
+  t.equal((await sendForm(hub, place, restForm(what, id, kept))).status, 201);
 });
 
 t.test("a file whose form is cut behind it is kept whole, and the next request sends none of it", async (t) => {
