@@ -185,17 +185,17 @@ export class MarketplaceClient {
   /**
    * Publishes a ZIP that the developer has signed.
    *
-   * @param step of an upload that may take several requests
+   * @param options `step` is the request of an upload that may take several; `onSent` gets the bytes of the file sent
    * @throws AuthenticationError, PublishError
    */
   async publish(
     fields: VersionFields,
     file: string,
-    step: UploadStep = { fields: {} },
+    { step = { fields: {} }, onSent }: { step?: UploadStep; onSent?: (bytes: number) => void } = {},
   ): Promise<{ release: z.output<typeof versionRecord>; unchanged: boolean }> {
     const part = { ...ARCHIVE_PART, filename: `${this.#slug}.zip` };
     const form = async () =>
-      formBody({ fields: { ...fields, ...step.fields }, ...stepPart(part, await wholeFile(file), step) });
+      formBody({ fields: { ...fields, ...step.fields }, ...stepPart(part, await wholeFile(file), step), onSent });
     const request: HttpRequest = {
       ...requestOf(routes.publishTargetVersion[this.#kind], { params: { slug: this.#slug } }, this.#asking()),
       form,

@@ -11,6 +11,8 @@ import { ATTEMPTS, isTransient, repeated, type Retry } from "./retry.ts";
 const PROGRESS_BYTES = 1024 * 1024;
 /** Pause after four attempts, in milliseconds. */
 const ROUND_PAUSE_MS = 2000;
+/** Bytes that must have been sent for the hub to be asked what it has kept of them. */
+const WORTH_ASKING_BYTES = 64 * 1024;
 /** Refusals of a rest for reasons that a whole file has, too: sending that would change nothing. */
 const OF_THE_WHOLE = new Set(["version_exists", "version_deleted", "quota_exceeded", "signer_refused"]);
 
@@ -28,7 +30,8 @@ export const stepPart = (part: FilePart, file: FileBytes, { rest }: UploadStep):
 interface ResumedUpload<T> {
   /** Asks the hub how many bytes of an upload it has. Rejects when it has none, or knows no such question. */
   ask: (id: string) => Promise<number>;
-  send: (step: UploadStep) => Promise<T>;
+  /** Sends a request, and calls `onSent` with the bytes of the file sent so far. */
+  send: (step: UploadStep, onSent: (bytes: number) => void) => Promise<T>;
   /** Returns the path of the file once it is whole, whose bytes are the same for each request. */
   file: () => Promise<string>;
   signal?: AbortSignal | undefined;
@@ -64,7 +67,7 @@ export async function uploadResumed<T>({ onRetry, signal, ...upload }: ResumedUp
 class Steps<T> {
   readonly #upload: Omit<ResumedUpload<T>, "onRetry" | "signal">;
   readonly #id = randomBytes(24).toString("base64url");
-  #isFirst = true;
+  #mostSent = 0;
   /** Whether the last attempt sent a rest, and was refused for it. */
   #isRefused = false;
   /** Byte at which the last attempt went on. */
@@ -75,10 +78,9 @@ class Steps<T> {
   }
 
   async attempt(): Promise<T> {
-    const step = this.#isFirst || this.#isRefused ? this.#whole() : await this.#next();
-    this.#isFirst = false;
+    const step = this.#isRefused || this.#mostSent < WORTH_ASKING_BYTES ? this.#whole() : await this.#next();
     this.#isRefused = false;
-    return this.#upload.send(step);
+    return this.#upload.send(step, (bytes) => void (this.#mostSent = Math.max(this.#mostSent, bytes)));
   }
 
   /** Whether a hub refused the rest of a file, and may take the whole. */

@@ -38,7 +38,7 @@ export async function publishArchive(
   const author = seed === undefined ? {} : await signAsAuthor(file, seed, signal);
   return uploadResumed({
     ask: (id) => client.keptBytes(id),
-    send: (step) => client.publish({ ...fields, signature, ...author }, file, step),
+    send: (step, onSent) => client.publish({ ...fields, signature, ...author }, file, { step, onSent }),
     file: () => Promise.resolve(file),
     signal,
     ...tellRetries(emit),

@@ -75,22 +75,27 @@ export interface UploadOptions {
  */
 export async function uploadWhileSealed(options: UploadOptions): Promise<Uploaded> {
   const { target, fields, sealing, start, growing, emit } = options;
-  const onSent = (bytes: number, total: number | undefined): void =>
-    emit({ event: "upload.progress", bytes, total_bytes: total ?? null });
-  const whole = async (step: UploadStep): Promise<PublishResult> => {
+  const sentTo =
+    (tell: (bytes: number) => void) =>
+    (bytes: number, total: number | undefined): void => {
+      tell(bytes);
+      emit({ event: "upload.progress", bytes, total_bytes: total ?? null });
+    };
+  const whole = async (step: UploadStep, tell: (bytes: number) => void): Promise<PublishResult> => {
     const sealed = await sealing;
-    return publishArtifact(target, { ...fields, ...fieldsOf(sealed) }, sealed.artifact.path, { start, onSent, step });
+    const asked = { start, onSent: sentTo(tell), step };
+    return publishArtifact(target, { ...fields, ...fieldsOf(sealed) }, sealed.artifact.path, asked);
   };
-  const meanwhile = async (step: UploadStep): Promise<PublishResult> => {
+  const meanwhile = async (step: UploadStep, tell: (bytes: number) => void): Promise<PublishResult> => {
     const later = async () => {
       const { version: _version, project_name: _name, ...rest } = fieldsOf(await sealing);
       return rest;
     };
     try {
-      return await publishGrowing(target, fields, growing, later, { start, onSent, step });
+      return await publishGrowing(target, fields, growing, later, { start, onSent: sentTo(tell), step });
     } catch (error) {
       // This server accepts no upload without a length.
-      if (error instanceof SealiftError && error.status === 411) return whole(step);
+      if (error instanceof SealiftError && error.status === 411) return whole(step, tell);
       throw error;
     }
   };
@@ -98,10 +103,10 @@ export async function uploadWhileSealed(options: UploadOptions): Promise<Uploade
   try {
     const record = await uploadResumed({
       ask: (id) => keptBytes(target, id),
-      send(step) {
+      send(step, tell) {
         const send = attempt;
         attempt = whole;
-        return send(step);
+        return send(step, tell);
       },
       file: async () => (await sealing).artifact.path,
       signal: target.signal,

@@ -92,13 +92,13 @@ t.test("an upload that gets further with each attempt has more than four", async
   const line = await openCuttingLine(
     t,
     () => hub.url,
-    Array.from({ length: 7 }, () => 1.5 * MIB),
+    Array.from({ length: 5 }, () => 2 * MIB),
   );
   const project = await createProject(hub);
   const { options, events } = publicationOf(t, project, line.url);
   const { artifact, outcome } = await publishProject(options);
   t.equal(outcome, "published");
-  t.equal(resumed(events).length, 7);
+  t.equal(resumed(events).length, 5);
   t.ok(sum(line) < artifact.size + MIB, `${sum(line)} of ${artifact.size}`);
 });
 
