@@ -140,7 +140,7 @@ export class KeptUploads {
       return { blob: await this.#blobs.create(name), hash: createHash("sha256") };
     }
     const kept = await this.#find(name);
-    if (kept === undefined || kept.bytes === 0) throw unknownUpload();
+    if (kept === undefined) throw unknownUpload();
     if (kept.bytes !== upload_offset)
       throw new HubError(409, "upload_offset", `The upload goes on at byte ${kept.bytes}, not at ${upload_offset}.`, {
         fields: { upload_offset: kept.bytes },

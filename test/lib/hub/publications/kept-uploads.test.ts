@@ -3,7 +3,9 @@ import { readdir, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
+import { DiskBlobs } from "../../../../lib/hub/blobs/disk.ts";
 import type { HubOptions } from "../../../../lib/hub/hub.ts";
+import { KeptUploads } from "../../../../lib/hub/publications/kept-uploads.ts";
 import {
   createProject,
   isErrorBody,
@@ -149,6 +151,19 @@ t.test("an upload without an id, and one that is refused, leave nothing", async 
   isErrorBody(t, await sendForm(hub, place, namedForm(flipped, id)), 400, "signature_rejected");
   t.equal((await askOffset(hub, place, id)).status, 404);
   t.strictSame(await storedFiles(hub), []);
+});
+
+t.test("an upload that is cut before its first byte takes no place", async (t) => {
+  const blobs = new DiskBlobs(temporaryFolder(t));
+  await blobs.prepare();
+  const uploads = new KeptUploads(blobs, MIB);
+  const place = { owner: "anna", targetId: "prj_1" };
+  const request = { ...place, uploads, mayKeep: () => Promise.resolve(), giveWay: () => {} };
+  {
+    await using arriving = await uploads.begin(request, { upload_id: newUploadId() });
+    await arriving.keep!();
+  }
+  t.strictSame(await blobs.kept(""), []);
 });
 
 t.test("a wrong offset is told the right one, and a prefix that differs is dropped", async (t) => {
