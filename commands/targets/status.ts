@@ -29,6 +29,7 @@ export class Status extends withOptions(host) {
       pin: true,
       held_rights: true,
       ahead: true,
+      partial: true,
       unsent_reports: true,
       last_report: true,
       unhealthy: true,
@@ -84,7 +85,7 @@ const reasonOf = (why: Why | undefined) => (why === undefined || why.reason === 
 function factsOf(status: TargetStatus, why: Why | undefined, apps: readonly UnitState[]) {
   const reason = reasonOf(why);
   const { runningSince, settings, releases, disk, quarantine, paused, pin, heldRights } = status;
-  const { latest, ahead, lastReport, unsentReports } = status;
+  const { latest, ahead, partial, lastReport, unsentReports } = status;
   const running = releases.find((release) => release.running);
   return {
     running_version: running?.version ?? null,
@@ -99,6 +100,7 @@ function factsOf(status: TargetStatus, why: Why | undefined, apps: readonly Unit
     ...(status.unreadable.length > 0 && { unreadable: status.unreadable }),
     ...{ disk, quarantine, paused, pin, held_rights: heldRights, unsent_reports: unsentReports, settings },
     ahead: ahead && { version: ahead.version, bytes: ahead.bytes, at: ahead.at, not_before: ahead.notBefore },
+    partial: partial && { version: partial.version, bytes: partial.bytes, size_bytes: partial.size, at: partial.at },
     last_report: lastReport ?? null,
     unhealthy: status.unhealthy,
     applications: apps.map(({ unit, fault = null, stopped = null }) => ({ unit, fault, stopped_since: stopped })),
@@ -115,7 +117,7 @@ function linesOf(
   { sizeText, why, apps }: { sizeText: SizeText; why: Why | undefined; apps: readonly UnitState[] },
 ): string[] {
   const { settings, releases, disk, quarantine, paused, pin, heldRights } = status;
-  const { latest, ahead, lastReport, unsentReports } = status;
+  const { latest, ahead, partial, lastReport, unsentReports } = status;
   const running = releases.find((release) => release.running);
   const others = releases.filter((release) => !release.running);
   const lines = [`${target}  ${runningText(status, running)}`];
@@ -132,6 +134,10 @@ function linesOf(
   if (ahead !== null) {
     const when = ahead.notBefore === null ? "waits for its switch" : `switches after ${timeText(ahead.notBefore)}`;
     say("ahead", `${ahead.version} is fetched and verified, ${when}`);
+  }
+  if (partial !== null) {
+    const { version, bytes, size } = partial;
+    say("partial", `${sizeText(bytes)} of ${sizeText(size)} of ${version} are kept for the next run`);
   }
   if (status.watch !== undefined) say("watch", `${status.watch.is} since ${timeText(status.watch.since)}`);
   for (const { name } of status.unreadable)

@@ -6,6 +6,7 @@ import { type DiskUse, diskUse, filesBelow } from "../releases/disk-use.ts";
 import { readStanding, type Sick, sickOf } from "../releases/health.ts";
 import { type Held, stillHeld } from "../releases/holds.ts";
 import type { Layout } from "../releases/layout.ts";
+import { readPartial, type ShownPartial } from "../releases/partial.ts";
 import { type QuarantineEntry, readQuarantine } from "../releases/quarantine.ts";
 import { currentName, listReleases, type Release, unreadableReleases } from "../releases/release.ts";
 import { readLastDeployment, unsentNames } from "./reports/report.ts";
@@ -48,6 +49,8 @@ export interface TargetStatus {
   latest: string | null;
   /** Version fetched before its window opens, and when that is, if the hub stated it. */
   ahead: (Pick<FetchedAhead, "version" | "bytes" | "at"> & { notBefore: string | null }) | null;
+  /** Bytes that an interrupted download has left for the next run. */
+  partial: ShownPartial | null;
   lastReport: LocalReport | undefined;
   /** Since when what runs is unhealthy, and why. */
   unhealthy: Sick | null;
@@ -70,6 +73,7 @@ export async function inspectTarget(layout: Layout, target: TargetName): Promise
     readStanding(layout, target),
     rootStanding(layout, target).catch(() => undefined),
   ]);
+  const partial = (await readPartial(layout, target)) ?? null;
   const current = await currentName(layout, target);
   const unreadable = (await unreadableReleases(layout, target)).map((name) => ({ name, running: name === current }));
   const { paused, latest, state } = watch;
@@ -78,7 +82,7 @@ export async function inspectTarget(layout: Layout, target: TargetName): Promise
   const heldRights = (await stillHeld(layout, target, "rights")) ?? null;
   const disk = await diskUse(releases.map(({ name }) => layout.release(target, name)));
   return {
-    ...{ target, releases, unreadable, disk, quarantine, paused, pin, heldRights, lastReport, root },
+    ...{ target, releases, unreadable, disk, quarantine, paused, pin, heldRights, lastReport, root, partial },
     runningSince: switched?.at ?? running?.created_at ?? null,
     settings: deployed?.settings ?? {},
     latest: latest?.version ?? null,

@@ -184,7 +184,7 @@ export class DeployClient {
   download(
     version: string,
     location: HubLocation,
-    options: Pick<DownloadOptions, "maxBytes" | "expectedBytes" | "mirrors" | "onReceived" | "onResumed">,
+    options: Pick<DownloadOptions, "maxBytes" | "expectedBytes" | "mirrors" | "onReceived" | "onResumed" | "kept">,
     at: (location: HubLocation) => string = ({ download_url }) => download_url,
   ): AsyncGenerator<Buffer> {
     const { mirrors: _urls, ...transport } = this.#options;

@@ -20,10 +20,11 @@ import { readJson, refuseWebPage, statusError } from "./answers.ts";
 import { ask, type Asking, askPages, requestOf } from "./ask.ts";
 import { download, DOWNLOADS, type MirrorUse } from "./download.ts";
 import { formBody, wholeFile } from "./file-form.ts";
-import { bodyOf, header, type HttpRequest, type HttpResponse, operationError, send, transportError } from "./http.ts";
+import { header, type HttpRequest, type HttpResponse, operationError, send } from "./http.ts";
 import { hostHeaders, type HubConnection } from "./hub-connection.ts";
 import { type InstallHeaders, parseSignature } from "./install-headers.ts";
 import { call, callIfChanged, type Conditional } from "./json-request.ts";
+import type { KeptBytes } from "./kept-bytes.ts";
 import { stepPart, type UploadStep } from "./resumed-upload.ts";
 import { withRetries } from "./retry.ts";
 
@@ -64,6 +65,14 @@ export async function unknownTarget(
   return new SealiftError(kind, code, message, { status, hint, ...(hubCode !== undefined && { hubCode }) });
 }
 
+/** Bytes of a version's ZIP that outlive an interruption. */
+export interface KeptArchive {
+  /** Tells whether an earlier run has kept any. */
+  isThere(): Promise<boolean>;
+  /** Returns them for the archive with this HMAC. @param size size of the archive in bytes, if the hub states it */
+  of(hmac: string, size: number | undefined): KeptBytes;
+}
+
 /** Surface A for one plugin or service. */
 export class MarketplaceClient {
   readonly #options: HubConnection;
@@ -100,40 +109,46 @@ export class MarketplaceClient {
   }
 
   /**
-   * Fetches the ZIP: `consume` gets its headers and its bytes, and is called again from the start when the connection
-   * is lost.
+   * Fetches the ZIP: `consume` gets its headers and its bytes, which go on across lost connections.
    *
    * @param mirrors tried first for the bytes; the headers come from the hub, and no mirror gets the key
+   * @param kept bytes that outlive an interruption; only what is missing of them is fetched
    * @throws ArtifactError; `signature_missing` and `signature_invalid` for a malformed X-Signature
    */
   async install<T>(
     version: string,
     consume: (headers: InstallHeaders, body: Readable) => Promise<T>,
     mirrors?: MirrorUse,
+    kept?: KeptArchive,
   ): Promise<T> {
-    if (mirrors !== undefined && mirrors.urls.length > 0) {
-      const { headers, url } = await this.#shown(version);
-      if (url !== undefined) {
-        const renew = async (): Promise<string> => (await this.#shown(version)).url ?? url;
-        const { mirrors: _urls, ...transport } = this.#options;
-        const limits = { maxBytes: MAX_PLAINTEXT_BYTES, expectedBytes: headers.size };
-        return consume(headers, readable(download({ ...transport, ...limits, url, renew, mirrors })));
-      }
-    }
+    const { mirrors: _urls, ...transport } = this.#options;
     const request = this.#installRequest(version);
-    return withRetries(request, this.#options, async () => {
+    const ask = (headers: Record<string, string>): HttpRequest => ({ ...request, headers });
+    const hub = { ...transport, maxBytes: MAX_PLAINTEXT_BYTES, url: request.url, ask };
+    const isMirrored = mirrors !== undefined && mirrors.urls.length > 0;
+    if (isMirrored || (await kept?.isThere()) === true) {
+      const { headers, url } = await this.#shown(version);
+      const bytes = { expectedBytes: headers.size, kept: kept?.of(headers.hmac, headers.size) };
+      if (isMirrored && url !== undefined) {
+        const renew = async (): Promise<string> => (await this.#shown(version)).url ?? url;
+        const { maxBytes } = hub;
+        return consume(headers, readable(download({ ...transport, ...bytes, maxBytes, url, renew, mirrors })));
+      }
+      if (!isMirrored) return consume(headers, readable(download({ ...hub, ...bytes })));
+    }
+    const first = await withRetries(request, this.#options, async () => {
       const response = await send(request, this.#options);
       if (response.status !== 200) throw await statusError(response, request);
-      try {
-        const headers = this.#installHeaders(response, request, header(response, "content-length"));
-        return await consume(headers, readable(bodyOf(response, request)));
-      } catch (error) {
-        throw transportError(error, request, response.url, this.#options);
-      } finally {
-        response.body.on("error", () => {});
-        response.body.destroy();
-      }
+      return response;
     });
+    try {
+      const headers = this.#installHeaders(first, request, header(first, "content-length"));
+      const bytes = { first, kept: kept?.of(headers.hmac, headers.size) };
+      return await consume(headers, readable(download({ ...hub, ...bytes })));
+    } finally {
+      first.body.on("error", () => {});
+      first.body.destroy();
+    }
   }
 
   #installRequest(version: string): HttpRequest {

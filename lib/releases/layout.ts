@@ -61,6 +61,8 @@ export interface Layout {
   state(target: TargetName): string;
   /** Returns the folder of the artifact fetched before it may be deployed: 0700. */
   ahead(target: TargetName): string;
+  /** Returns the file of the bytes that an interrupted download has left; its folder is 0700. */
+  partial(target: TargetName): string;
   reports(target: TargetName): string;
   /** Returns the folder of the marks of unsent reports. */
   outbox(target: TargetName): string;
@@ -124,6 +126,7 @@ export function layoutOf(
     envFile: ({ section, id }) => join(folders[section], `${id}.env`),
     state: (target) => join(sealift, "state", `${target}.json`),
     ahead: (target) => join(sealift, "ahead", target),
+    partial: (target) => join(sealift, "partial", target),
     reports: (target) => join(sealift, "reports", target),
     outbox: (target) => join(sealift, "outbox", target),
     kit: (target) => join(sealift, "state", `${target}.kit.json`),

@@ -162,6 +162,8 @@ const INSIDE: Inside = {
   reports: { "*": { "*": "file" } },
   outbox: { "*": { "*": "file" } },
   trust: { "*": "file" },
+  ahead: { "*": "folder" },
+  partial: { "*": "file" },
   data: { plugins: "folder", extensions: "folder", apps: "folder" },
   "journal.json": "file",
   lock: "file",

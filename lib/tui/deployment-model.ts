@@ -78,9 +78,12 @@ export class DeploymentModel {
         this.size = event.size_bytes;
         break;
       case "delta.chosen":
+      case "partial.used":
+      case "partial.kept":
         this.note = deploySentence(event);
         break;
       case "delta.failed":
+      case "partial.unusable":
         this.note = deploySentence(event);
         this.checks.length = 0;
         this.#fetched = false;

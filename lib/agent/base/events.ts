@@ -34,10 +34,17 @@ export type AgentEvent =
   | { event: "ahead.used"; version: string; bytes: number }
   /** The bytes fetched ahead are unusable: the hub's are fetched after all. */
   | { event: "ahead.unusable"; version: string; code: string; reason: string }
+  /** Bytes that an interrupted run has kept are read from the disk: only the rest is fetched. */
+  | { event: "partial.used"; version: string; bytes: number; size_bytes: number }
+  /** The kept bytes are unusable, and were removed: all bytes are fetched again. No version is to blame. */
+  | { event: "partial.unusable"; version: string; code: string; reason: string }
+  /** The download was interrupted, and what came of it is kept for the next run. */
+  | { event: "partial.kept"; version: string; bytes: number; size_bytes: number }
   | { event: "fetch.started"; size_bytes: number | null }
   | { event: "fetch.progress"; bytes: number; size_bytes: number | null; unpacked_bytes: number }
   | { event: "fetch.resumed"; bytes: number; reason: string }
-  | { event: "fetch.done"; bytes: number; files: number; unpacked_bytes: number }
+  /** `kept_bytes`: how many of the bytes an interrupted run had kept; left out where all came over the network. */
+  | { event: "fetch.done"; bytes: number; files: number; unpacked_bytes: number; kept_bytes?: number }
   | { event: "verify.ok"; check: "signature" | "manifest" | "plan" | "hmac" | "archive" | "program" | "policy" }
   /** Rights that an upgrade requires beyond the running release, one line each; without consent it is held. */
   | { event: "rights.more"; version: string; rights: string[]; accepted: boolean }

@@ -31,6 +31,12 @@ export function deploySentence(event: AgentEvent): string | undefined {
       return `Taking ${event.version} as it was fetched ahead, ${sizeText(event.bytes)}`;
     case "ahead.unusable":
       return `${event.version} could not be used as it was fetched ahead: ${event.reason} Fetching it again`;
+    case "partial.used":
+      return `Going on with ${sizeText(event.bytes)} of ${sizeText(event.size_bytes)} that came before an interruption`;
+    case "partial.unusable":
+      return `What was kept of ${event.version} could not be used, and was removed: ${event.reason} Fetching all of it`;
+    case "partial.kept":
+      return `${sizeText(event.bytes)} of ${sizeText(event.size_bytes)} of ${event.version} are kept for the next run`;
     case "fetch.resumed":
       return `Connection lost after ${sizeText(event.bytes)}, going on (${event.reason})`;
     case "fetch.done":

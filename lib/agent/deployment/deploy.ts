@@ -1,4 +1,5 @@
 import { Journal } from "../../releases/journal.ts";
+import { dropPartial } from "../../releases/partial.ts";
 import type { Release } from "../../releases/release.ts";
 import { traced } from "../../support/work.ts";
 import type { Emit } from "../base/events.ts";
@@ -24,8 +25,8 @@ export const DEPLOYMENT: RunPlan<Source> = {
   afterwards: (run) => traced("report", {}, () => sendReports(run.layout, run.source, run)),
 };
 
-function follow(run: Run, previous: Release | undefined): Promise<RunOutcome> {
-  return walk(run, previous, {
+async function follow(run: Run, previous: Release | undefined): Promise<RunOutcome> {
+  const ended = await walk<RunOutcome>(run, previous, {
     unchanged: (running) => unchanged(run, running),
     replace: async ({ staged, resolved, install }) => {
       await using _root = await lockRoot(run);
@@ -37,4 +38,7 @@ function follow(run: Run, previous: Release | undefined): Promise<RunOutcome> {
       });
     },
   });
+  // Nothing of the version will be fetched again.
+  await dropPartial(run.layout, run.source.target).catch(() => {});
+  return ended;
 }

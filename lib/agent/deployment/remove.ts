@@ -13,6 +13,7 @@ import { isApplication, type Item, type Layout } from "../../releases/layout.ts"
 import { removeOwnLink, syncLinks } from "../../releases/links.ts";
 import { unitKey } from "../../releases/names.ts";
 import { removeTree } from "../../releases/open-folder.ts";
+import { dropPartial } from "../../releases/partial.ts";
 import { currentRelease, isAdopted, listReleases, namedUnits, removeRelease } from "../../releases/release.ts";
 import { ifThere } from "../../support/files.ts";
 import { releasesTypedIn } from "../applications/in-use.ts";
@@ -80,6 +81,9 @@ async function partsOf(layout: Layout, { kind, slug, purge }: RemovedTarget, sup
   };
 }
 
+/** Returns the places of bytes that were fetched and run nowhere yet. */
+const fetchedOf = (layout: Layout, target: TargetName): string[] => [layout.ahead(target), layout.partial(target)];
+
 /** Previews {@link removeTarget} without any change. */
 export async function previewRemoval(
   layout: Layout,
@@ -92,7 +96,7 @@ export async function previewRemoval(
     version: running?.version ?? null,
     releases: releases.length,
     units,
-    paths: [...own, layout.ahead(targetName(removed)), ...new Set(kept)].filter((path) => existsSync(path)),
+    paths: [...own, ...fetchedOf(layout, targetName(removed)), ...new Set(kept)].filter((path) => existsSync(path)),
   };
 }
 
@@ -130,6 +134,7 @@ export async function removeTarget(removed: RemovedTarget, options: FewerOptions
   for (const { name } of releases) await removeRelease(layout, target, name);
   await removeTree(layout.releases(target));
   await dropAhead(layout, target);
+  await dropPartial(layout, target);
   for (const { id } of items.filter(isApplication)) await forgetJob(layout, id);
   await removeState(layout, target);
   for (const path of kept) await removeTree(path);

@@ -46,7 +46,9 @@ export async function stageTree(run: Run, { resolved, evidence }: Admitted): Pro
     await writeJsonFile(join(folder, ATTEMPT_FILE), attempt);
     const { limits } = options;
     const measuresArtifact = evidence?.restsOnArtifact === true;
-    const fetched = await resolved.fetch({ layout, target, staging: folder, limits, emit, signal, measuresArtifact });
+    const keeps = run.isTrial !== true;
+    const context = { layout, target, staging: folder, limits, emit, signal, measuresArtifact, keeps };
+    const fetched = await resolved.fetch(context);
     if (evidence !== undefined) (await import("../policy/evidence.ts")).requireSame(evidence, fetched);
     const { repo, artifactSha256: artifact_sha256, signer, reported } = fetched;
     draft.fetched({ repo, artifact_sha256, signer, plugins: [...reported] });

@@ -1,5 +1,6 @@
 import type { SealiftError } from "../../contract/errors.ts";
 import { deprecationText } from "../../contract/version-states.ts";
+import { dropPartial } from "../../releases/partial.ts";
 import { condemns, forgetDeaths, quarantine, saysOfTheSigner } from "../../releases/quarantine.ts";
 import type { Release } from "../../releases/release.ts";
 import { printable } from "../../support/printable.ts";
@@ -64,4 +65,5 @@ export async function condemn(
   const signers = saysOfTheSigner(error) ? await run.source.acceptedSigners?.(run.layout) : undefined;
   const entry = { version, identity, code, reason, at, ...(signers !== undefined && { signers }) };
   await quarantine(run.layout, run.source.target, entry);
+  await dropPartial(run.layout, run.source.target).catch(() => {});
 }

@@ -27,6 +27,8 @@ export class ReportDraft {
   readonly #warnings: string[] = [];
   readonly #steps: StepOutcome[] = [];
   #bytes = 0;
+  /** Bytes of the download that came from the disk. */
+  #kept = 0;
   #version: string | null = null;
   #isRepeated = false;
   /** Unit of the step that runs or has failed; null for none. */
@@ -36,7 +38,10 @@ export class ReportDraft {
 
   hear(event: AgentEvent): void {
     if (event.event === "warning") this.#warnings.push(event.message);
-    if (event.event === "fetch.progress" || event.event === "fetch.done") this.#bytes = event.bytes;
+    if (event.event === "partial.used") this.#kept = event.bytes;
+    if (event.event === "partial.unusable") this.#kept = 0;
+    if (event.event === "fetch.progress" || event.event === "fetch.done")
+      this.#bytes = Math.max(0, event.bytes - this.#kept);
     if (event.event === "resolve.ok") this.#version = event.version;
     if (event.event === "policy.refused" || event.event === "apps.held") this.#isRepeated = event.repeated;
     if (event.event === "step.started") this.#unit = event.plugin;

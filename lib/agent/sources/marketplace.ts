@@ -20,6 +20,7 @@ import { printableJson } from "../../support/printable.ts";
 import { parsePlan, readDescriptor } from "../base/documents.ts";
 import { checkSupervised, orderPlan } from "../base/plan.ts";
 import { checkDescriptor } from "./check-descriptor.ts";
+import { keptBytes, KeptDownload } from "./kept-download.ts";
 import { marketplaceReporter } from "./marketplace-report.ts";
 import { RunMirrors } from "./mirrors.ts";
 import { rememberProven } from "./proven-secret.ts";
@@ -132,7 +133,8 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
       const { layout, target, emit, signal } = context;
       const client = clientFor(signal, tellWaits(emit));
       const mirrors = new RunMirrors(options.mirrors ?? [], context);
-      return mirrors.fetch(undefined, () =>
+      const kept = new KeptDownload(version, context);
+      const attempt = (): Promise<FetchedAhead> =>
         client.install(
           version,
           async ({ hmac, author, size }, body) => {
@@ -147,8 +149,11 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
             return writeAhead(layout, target, { version, signature: hmac, check, size, body }, signal);
           },
           mirrors,
-        ),
-      );
+          kept,
+        );
+      const fetched = await mirrors.fetch(undefined, attempt, kept);
+      await kept.drop();
+      return fetched;
     },
 
     ...marketplaceReporter(options),
@@ -193,9 +198,10 @@ async function fetchArchive(
     return { repo: repo ?? null, author, ...(await spool(archive, body, { size, hmac, author }, context)) };
   };
   const mirrors = new RunMirrors(options.mirrors ?? [], context);
+  const kept = context.keeps === true ? new KeptDownload(version, context) : undefined;
   const { repo, author, ...spooled } =
     (await takeAhead(client, version, take, context)) ??
-    (await mirrors.fetch(undefined, () => client.install(version, take, mirrors)));
+    (await mirrors.fetch(undefined, () => client.install(version, take, mirrors, kept), kept));
   emit({ event: "verify.ok", check: "hmac" });
   if (author !== undefined) emit({ event: "verify.ok", check: "signature" });
   const tree = join(staging, "tree");
@@ -211,7 +217,9 @@ async function fetchArchive(
     },
   });
   await rm(archive);
-  emit({ event: "fetch.done", bytes: spooled.bytes, files: unpacked.files.length, unpacked_bytes: unpacked.bytes });
+  const { bytes } = spooled;
+  const facts = { bytes, files: unpacked.files.length, unpacked_bytes: unpacked.bytes, ...keptBytes(kept) };
+  emit({ event: "fetch.done", ...facts });
   const described = kind === "plugin" ? await readDescriptor(tree) : undefined;
   if (described !== undefined) checkDescriptor(described, version, options);
   return {

@@ -1,6 +1,7 @@
 import { rm } from "node:fs/promises";
 import type { MirrorUse } from "../../client/download.ts";
 import { asSealiftError } from "../../contract/errors.ts";
+import type { KeptDownload } from "./kept-download.ts";
 import type { FetchContext } from "./source.ts";
 
 /**
@@ -43,8 +44,28 @@ export class RunMirrors implements MirrorUse {
    *
    * @param tree folder that an attempt fills, removed between attempts; undefined where an attempt cleans up itself
    * @param attempt calls its argument once the signature of the bytes has been verified
+   * @param kept bytes of an earlier run that attempts use. They are the first to be left aside
    */
-  async fetch<T>(tree: string | undefined, attempt: (onVerified: () => void) => Promise<T>): Promise<T> {
+  async fetch<T>(
+    tree: string | undefined,
+    attempt: (onVerified: () => void) => Promise<T>,
+    kept?: KeptDownload,
+  ): Promise<T> {
+    let isFetched = false;
+    try {
+      const fetched = await this.#fetch(tree, attempt, kept);
+      isFetched = true;
+      return fetched;
+    } finally {
+      await kept?.end(isFetched);
+    }
+  }
+
+  async #fetch<T>(
+    tree: string | undefined,
+    attempt: (onVerified: () => void) => Promise<T>,
+    kept: KeptDownload | undefined,
+  ): Promise<T> {
     const { emit, signal } = this.#context;
     for (;;) {
       this.#used.clear();
@@ -56,6 +77,10 @@ export class RunMirrors implements MirrorUse {
         });
       } catch (thrown) {
         const { code, message } = asSealiftError(thrown, "ArtifactError");
+        if (!signal.aborted && !this.#isRefused && (await kept?.judge(thrown, isVerified)) === true) {
+          if (tree !== undefined) await rm(tree, { recursive: true, force: true });
+          continue;
+        }
         const isTheirs = this.#used.size > 0 && !isVerified && !this.#isRefused && code !== "disk_full";
         if (!isTheirs || signal.aborted) throw thrown;
         const names = [...this.#used].map(originOf).join(" and ");

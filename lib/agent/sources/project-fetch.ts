@@ -7,6 +7,7 @@ import { asSealiftError } from "../../contract/errors.ts";
 import type { HubLocation } from "../../contract/surfaces/deploy.ts";
 import { type FetchedAhead, sealedAhead } from "../../releases/ahead.ts";
 import { type Emit, throttled } from "../base/events.ts";
+import { keptBytes, type KeptDownload } from "./kept-download.ts";
 import type { RunMirrors } from "./mirrors.ts";
 import type { VerifiedTree } from "./project-delta.ts";
 import type { FetchContext } from "./source.ts";
@@ -42,6 +43,8 @@ interface Fetching {
   context: FetchContext;
   /** Bytes that this host already has, perhaps of another version. */
   ahead: FetchedAhead | undefined;
+  /** Bytes that outlive an interruption; undefined for a run that keeps nothing. */
+  kept: KeptDownload | undefined;
 }
 
 /** A verified tree, with the digest of its artifact where that was measured. */
@@ -57,13 +60,17 @@ export const loadPlanParser = () => import("../base/documents.ts");
 
 /** Streams the sealed bytes with a signature: those fetched ahead, else those of a mirror or of the hub. */
 function sealedBytes(
-  { located: { client, version, location }, mirrors, context: { layout, target, emit }, ahead }: Fetching,
+  { located: { client, version, location }, mirrors, context: { layout, target, emit }, ahead, kept: own }: Fetching,
   { signature, size_bytes: expectedBytes }: Pick<HubLocation, "signature" | "size_bytes">,
   progress: ReturnType<typeof fetchProgress>,
   at?: (location: HubLocation) => string,
 ): AsyncIterable<Buffer> {
-  if (ahead?.signature !== signature)
-    return client.download(version, location, { ...progress.download, mirrors, expectedBytes }, at);
+  if (ahead?.signature !== signature) {
+    // The tree of a delta is made after its bytes have come.
+    const unpacksLater = at === undefined ? undefined : location.size_bytes;
+    const kept = own?.for({ signature, unpacksLater, isWritten: false });
+    return client.download(version, location, { ...progress.download, mirrors, expectedBytes, kept }, at);
+  }
   emit({ event: "ahead.used", version, bytes: ahead.bytes });
   return sealedAhead(layout, target);
 }
@@ -88,10 +95,10 @@ async function fetchFull(fetching: Fetching): Promise<FetchedTree> {
 }
 
 async function openFull(fetching: Fetching, onAuthorized?: () => void): Promise<FetchedTree> {
-  const { options, located, signer, tree, mirrors, context } = fetching;
+  const { options, located, signer, tree, mirrors, context, kept } = fetching;
   const { client, location } = located;
   const { emit, signal, limits } = context;
-  const progress = fetchProgress(emit, location.size_bytes ?? null);
+  const progress = fetchProgress(emit, location.size_bytes ?? null, kept);
   // The thread that unpacks starts while the key is awaited.
   const dek = client.authorize(options.deploymentCredential, location.signature).then((key) => {
     emit({ event: "authorize.ok" });
@@ -103,7 +110,7 @@ async function openFull(fetching: Fetching, onAuthorized?: () => void): Promise<
   // While it waits for answers, this thread loads the YAML parser.
   loadPlanParser().catch(() => undefined);
   let hash: Hash | undefined;
-  const opened = await mirrors.fetch(tree, async (onVerified) => {
+  const attempt = async (onVerified: () => void) => {
     await mkdir(tree, { mode: 0o700 });
     hash = context.measuresArtifact === true ? createHash("sha256") : undefined;
     const bytes = sealedBytes(fetching, location, progress);
@@ -117,7 +124,8 @@ async function openFull(fetching: Fetching, onAuthorized?: () => void): Promise<
       onUnpacked: progress.unpacked,
       onVerified,
     });
-  });
+  };
+  const opened = await mirrors.fetch(tree, attempt, kept);
   progress.done(opened);
   return hash === undefined ? opened : { ...opened, artifactSha256: hash.digest("hex") };
 }
@@ -144,10 +152,12 @@ export async function deltaOf(
 
 /** Completes the tree from a delta. Returns undefined without one, or on any fault of it: an event says why. */
 async function tryDelta(fetching: Fetching): Promise<VerifiedTree | undefined> {
-  const { options, located, signer, tree, mirrors, context, ahead } = fetching;
+  const { options, located, signer, tree, mirrors, context, ahead, kept } = fetching;
   const { client, version, location } = located;
   const { emit, signal } = context;
   if (ahead?.signature === location.signature) return undefined;
+  // It was begun because no delta was of use.
+  if ((await kept?.signature()) === location.signature) return undefined;
   const found = await deltaOf(options, location, signer, context);
   if (found === undefined) return undefined;
   const { chosen, addressIn, fetchDelta } = found;
@@ -160,20 +170,23 @@ async function tryDelta(fetching: Fetching): Promise<VerifiedTree | undefined> {
       return key;
     });
     mirrors.needs(dek);
-    const progress = fetchProgress(emit, size_bytes);
+    const progress = fetchProgress(emit, size_bytes, kept);
     progress.start();
-    const opened = await mirrors.fetch(tree, (onVerified) =>
-      fetchDelta(
-        chosen,
-        { projectId: options.projectId, version, contentSha256: location.content_sha256 },
-        tree,
-        {
-          dek,
-          bytes: () => sealedBytes(fetching, delta, progress, (location) => addressIn(location, delta)),
-          open: { signerPublicKey: signer, onUnpacked: progress.unpacked, onVerified },
-        },
-        context,
-      ),
+    const opened = await mirrors.fetch(
+      tree,
+      (onVerified) =>
+        fetchDelta(
+          chosen,
+          { projectId: options.projectId, version, contentSha256: location.content_sha256 },
+          tree,
+          {
+            dek,
+            bytes: () => sealedBytes(fetching, delta, progress, (location) => addressIn(location, delta)),
+            open: { signerPublicKey: signer, onUnpacked: progress.unpacked, onVerified },
+          },
+          context,
+        ),
+      kept,
     );
     progress.done(opened);
     return opened;
@@ -189,7 +202,7 @@ async function tryDelta(fetching: Fetching): Promise<VerifiedTree | undefined> {
 }
 
 /** Reports the progress of a download: bytes received, and bytes of files unpacked. */
-function fetchProgress(emit: Emit, expectedBytes: number | null) {
+function fetchProgress(emit: Emit, expectedBytes: number | null, kept: KeptDownload | undefined) {
   let bytes = 0;
   let size = expectedBytes;
   let unpackedBytes = 0;
@@ -215,6 +228,6 @@ function fetchProgress(emit: Emit, expectedBytes: number | null) {
       tell();
     },
     done: ({ files, bytes: unpacked }: Pick<VerifiedTree, "files" | "bytes">) =>
-      emit({ event: "fetch.done", bytes, files, unpacked_bytes: unpacked }),
+      emit({ event: "fetch.done", bytes, files, unpacked_bytes: unpacked, ...keptBytes(kept) }),
   };
 }

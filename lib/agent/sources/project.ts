@@ -13,6 +13,7 @@ import { type FetchedAhead, readAhead, writeAhead } from "../../releases/ahead.t
 import { YAML_LIMITS } from "../../support/documents/limits.ts";
 import { readTextFile } from "../../support/files.ts";
 import type { Reporter } from "../base/reporter.ts";
+import { KeptDownload } from "./kept-download.ts";
 import { RunMirrors } from "./mirrors.ts";
 import type { PinnedPluginOptions } from "./pinned-plugins.ts";
 import {
@@ -90,12 +91,15 @@ export function projectSource(options: ProjectSourceOptions): Source {
       const location = await client.locate(options.version);
       const offered = Buffer.from(location.signer_public_key, "base64");
       const { publicKey } = await trustedSigner(layout, target, options.trust, offered);
-      const delta = await deltaOf(options, location, publicKey, context);
+      const kept = new KeptDownload(options.version, context);
+      const isFull = (await kept.signature()) === location.signature;
+      const delta = isFull ? undefined : await deltaOf(options, location, publicKey, context);
       const at = delta && ((found: HubLocation) => delta.addressIn(found, delta.chosen.delta));
       const { signature, size_bytes: expectedBytes } = delta?.chosen.delta ?? location;
       const mirrors = new RunMirrors(options.mirrors ?? [], context);
-      return mirrors.fetch(undefined, async () => {
-        const from = { maxBytes: MAX_SEALED_BYTES, mirrors, expectedBytes };
+      const attempt = async (): Promise<FetchedAhead> => {
+        const circumstances = { signature, unpacksLater: location.size_bytes ?? 0, isWritten: true };
+        const from = { maxBytes: MAX_SEALED_BYTES, mirrors, expectedBytes, kept: kept.for(circumstances) };
         const sealed = {
           version: options.version,
           signature,
@@ -104,7 +108,10 @@ export function projectSource(options: ProjectSourceOptions): Source {
           body: client.download(options.version, location, from, at),
         };
         return writeAhead(layout, target, sealed, signal);
-      });
+      };
+      const fetched = await mirrors.fetch(undefined, attempt, kept);
+      await kept.drop();
+      return fetched;
     },
 
     ...projectReporter(options),
@@ -164,7 +171,8 @@ async function fetchArtifact(options: ProjectSourceOptions, located: Located, co
   const tree = join(staging, "tree");
   const mirrors = new RunMirrors(options.mirrors ?? [], context);
   const ahead = await readAhead(layout, target);
-  const fetching = { options, located, signer: signer.publicKey, tree, mirrors, context, ahead };
+  const kept = context.keeps === true ? new KeptDownload(version, context) : undefined;
+  const fetching = { options, located, signer: signer.publicKey, tree, mirrors, context, ahead, kept };
   const { manifest, listing, artifactSha256 } = await fetchTree(fetching);
   checkManifest(manifest, projectId, version);
   emit({ event: "verify.ok", check: "manifest" });

@@ -73,6 +73,8 @@ export interface FetchContext {
   signal: AbortSignal;
   /** Whether the digest of a project's artifact is wanted by its bytes, not by the hub's word: no delta is taken. */
   measuresArtifact?: boolean;
+  /** Whether bytes of a slow download stay for another run if this one is interrupted. */
+  keeps?: boolean;
 }
 
 /** Circumstances in which a version is looked for. */

@@ -2,7 +2,9 @@ import { resolve } from "node:path";
 import { asSealiftError, deploymentError } from "../../contract/errors.ts";
 import { dropAhead, type FetchedAhead, hasAhead, readAhead } from "../../releases/ahead.ts";
 import { layoutOf } from "../../releases/layout.ts";
+import { dropPartial, isUselessPartial } from "../../releases/partial.ts";
 import { openProjectRoot } from "../../releases/project-root.ts";
+import type { Emit } from "../base/events.ts";
 import type { Source } from "../sources/source.ts";
 import { decideDeployment, type TargetFacts } from "./decide.ts";
 import type { LoopContext, WatchTarget } from "./target.ts";
@@ -65,7 +67,9 @@ export class AheadFetch {
     const { name, fetchAhead: isWished = false, options } = target;
     try {
       const source = target.source("latest");
-      const isThere = await hasAhead(layoutOf(resolve(options.projectRoot)), source.target);
+      const layout = layoutOf(resolve(options.projectRoot));
+      if (await isUselessPartial(layout, source.target)) await removePartial(target, source);
+      const isThere = await hasAhead(layout, source.target);
       if (isWished || isThere || this.#fetching !== undefined)
         await this.#settle(target, aheadWish(await facts(), isWished));
     } catch (thrown) {
@@ -121,7 +125,10 @@ export class AheadFetch {
     try {
       const { bytes } = await deployments.ahead(target.hub, signal, () => {
         deadline = AbortSignal.timeout(deadlineMs);
-        return fetchInto(target, source, AbortSignal.any([signal, deadline]));
+        return fetchInto(target, source, AbortSignal.any([signal, deadline]), (event) => {
+          // Other events of a fetch are those of a deployment, which this is not.
+          if (event.event.startsWith("partial.")) emit({ ...event, target: target.name });
+        });
       });
       this.#failed = undefined;
       emit({ event: "ahead.fetched", target: target.name, version, bytes });
@@ -136,9 +143,20 @@ export class AheadFetch {
   }
 }
 
-async function fetchInto({ options }: WatchTarget, source: Source, signal: AbortSignal): Promise<FetchedAhead> {
+async function removePartial({ options }: WatchTarget, source: Source): Promise<void> {
+  const { projectRoot, durability } = options;
+  await using root = await openProjectRoot(layoutOf(resolve(projectRoot), durability), options);
+  await dropPartial(root.layout, source.target);
+}
+
+async function fetchInto(
+  { options }: WatchTarget,
+  source: Source,
+  signal: AbortSignal,
+  emit: Emit,
+): Promise<FetchedAhead> {
   signal.throwIfAborted();
   const { projectRoot, durability } = options;
   await using root = await openProjectRoot(layoutOf(resolve(projectRoot), durability), options);
-  return await source.fetchAhead!({ layout: root.layout, target: source.target, emit: () => {}, signal });
+  return await source.fetchAhead!({ layout: root.layout, target: source.target, emit, signal });
 }

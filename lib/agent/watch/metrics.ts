@@ -82,7 +82,7 @@ export class WatchMetrics extends ProgramMetrics {
         this.#checks.inc({ outcome: "failed" });
         return this.#failures.inc({ code: event.code });
       case "fetch.done":
-        return this.#bytes.inc(event.bytes);
+        return this.#bytes.inc(event.bytes - (event.kept_bytes ?? 0));
       case "hints.connected":
       case "hints.lost":
         return void this.#hints.set(event.hub, event.event === "hints.connected");

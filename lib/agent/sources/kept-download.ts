@@ -1,0 +1,212 @@
+import { statfs } from "node:fs/promises";
+import { isSlow, type KeptBytes, type KeptRange, type Progress } from "../../client/kept-bytes.ts";
+import type { KeptArchive } from "../../client/marketplace-client.ts";
+import { asSealiftError } from "../../contract/errors.ts";
+import { dropPartial, keptEtag, PartialFile } from "../../releases/partial.ts";
+import { writeFault } from "../../support/files.ts";
+import type { FetchContext } from "./source.ts";
+
+/** Bytes written between two looks at the free space of the disk. */
+const LOOK_BYTES = 1024 * 1024;
+/** Bytes of a tree on the disk for each byte of its artifact, as `ahead.ts` counts them, too. */
+const TREE_FACTOR = 2;
+
+/** Circumstances of a download. */
+interface Circumstances {
+  /** Signature of its bytes: only the same ones are taken from an earlier run. */
+  signature: string;
+  /** Size of the artifact whose tree is made after the download, in bytes; undefined where it is made meanwhile. */
+  unpacksLater?: number | undefined;
+  /** Whether the download is also written to the disk in full, as an archive is. */
+  isWritten: boolean;
+}
+
+/**
+ * Bytes of one version's download that outlive an interruption of this run. They are written only where the download
+ * is slow, and only as long as the disk has room for what the deployment needs. Nothing is believed of them: they are
+ * verified with all the others, and if that fails they go, and the hub's are fetched.
+ */
+export class KeptDownload implements KeptBytes, KeptArchive {
+  readonly #context: Pick<FetchContext, "layout" | "target" | "emit">;
+  readonly #version: string;
+  #of: Circumstances = { signature: "", isWritten: false };
+  #file: PartialFile | undefined;
+  /** Range of an earlier run; undefined where there is none any more. */
+  #range: KeptRange | undefined;
+  #isOff = false;
+  #unlooked = LOOK_BYTES;
+  #usedBytes = 0;
+  #lost: unknown;
+
+  constructor(version: string, context: Pick<FetchContext, "layout" | "target" | "emit">) {
+    this.#version = version;
+    this.#context = context;
+  }
+
+  /** Bytes of this download that did not come over the network. */
+  get usedBytes(): number {
+    return this.#usedBytes;
+  }
+
+  /** Tells whether bytes of this version are kept, and drops those of another one. */
+  async isThere(): Promise<boolean> {
+    return (await this.signature()) !== undefined;
+  }
+
+  /** Returns the signature of the kept bytes; undefined for none. Drops those of another version. */
+  async signature(): Promise<string | undefined> {
+    const { layout, target } = this.#context;
+    await using file = await PartialFile.open(layout, target);
+    if (file?.header.version === this.#version) return file.header.signature;
+    await dropPartial(layout, target).catch(() => {});
+    return undefined;
+  }
+
+  of(signature: string, archiveBytes = 0): this {
+    return this.for({ signature, unpacksLater: archiveBytes, isWritten: true });
+  }
+
+  /** Begins an attempt at a download. */
+  for(circumstances: Circumstances): this {
+    this.#of = circumstances;
+    this.#usedBytes = 0;
+    this.#lost = undefined;
+    return this;
+  }
+
+  async find(): Promise<KeptRange | undefined> {
+    await this.#close();
+    const { layout, target } = this.#context;
+    const file = await PartialFile.open(layout, target);
+    if (file === undefined || file.header.signature !== this.#of.signature) {
+      await file?.[Symbol.asyncDispose]();
+      await dropPartial(layout, target).catch(() => {});
+      return (this.#range = undefined);
+    }
+    this.#file = file;
+    const { from, size, etag } = file.header;
+    return (this.#range = { from, end: file.end, size, etag: etag ?? undefined });
+  }
+
+  async *read({ from, end }: KeptRange): AsyncGenerator<Buffer> {
+    const { emit } = this.#context;
+    const { header } = this.#file ?? {};
+    if (header === undefined) return;
+    const version = this.#version;
+    emit({ event: "partial.used", version, bytes: end - from, size_bytes: header.size });
+    try {
+      for await (const piece of this.#file!.read(from, end)) {
+        this.#usedBytes += piece.length;
+        yield piece;
+      }
+    } catch {
+      // A fault of the disk: the rest comes from the network.
+    }
+  }
+
+  take(piece: Buffer, at: number, progress: Progress): Promise<void> | undefined {
+    if (this.#isOff || progress.size === undefined) return undefined;
+    if (this.#file === undefined && (at === 0 || !isSlow(progress, at))) return undefined;
+    return this.#keep(piece, at, progress.size, progress.etag);
+  }
+
+  async refuse(why: Error): Promise<void> {
+    this.#tellUnusable(why);
+    await this.drop();
+  }
+
+  lost(why: unknown): void {
+    this.#lost = why;
+  }
+
+  /**
+   * Judges the failure of an attempt, before any other source is blamed for it. Bytes that could not be verified go.
+   *
+   * @param isVerified whether the signature of the bytes was verified
+   * @returns whether bytes of an earlier run were among them, so that the same attempt without them is due
+   */
+  async judge(thrown: unknown, isVerified: boolean): Promise<boolean> {
+    const hasChanged = this.#lost !== undefined && asSealiftError(this.#lost).code === "artifact_changed";
+    if (isVerified || (this.#lost !== undefined && !hasChanged)) return false;
+    const isDue = this.#usedBytes > 0 && asSealiftError(thrown).code !== "disk_full";
+    if (isDue) this.#tellUnusable(thrown);
+    await this.drop();
+    return isDue;
+  }
+
+  /**
+   * Ends the attempts. Bytes that came before an interruption stay, and an event says so. Those of a download that was
+   * verified stay until the version runs, as far as the disk has the room: it may be fetched once more.
+   */
+  async end(isVerified: boolean): Promise<void> {
+    const file = this.#file;
+    if (file === undefined) return;
+    const { size, from } = file.header;
+    const bytes = file.end - from;
+    const { unpacksLater = size } = this.#of;
+    if (!isVerified && bytes > 0)
+      this.#context.emit({ event: "partial.kept", version: this.#version, bytes, size_bytes: size });
+    if (isVerified && !(await this.#hasRoom(TREE_FACTOR * unpacksLater).catch(() => false))) await this.drop();
+    await this.#close();
+  }
+
+  /** Drops the bytes, whatever they are. */
+  async drop(): Promise<void> {
+    this.#range = undefined;
+    await this.#close();
+    await dropPartial(this.#context.layout, this.#context.target).catch(() => {});
+  }
+
+  async #keep(piece: Buffer, at: number, size: number, etag: string | undefined): Promise<void> {
+    const { layout, target } = this.#context;
+    try {
+      this.#unlooked += piece.length;
+      if (this.#unlooked >= LOOK_BYTES) {
+        this.#unlooked = 0;
+        const rest = size - at;
+        const { unpacksLater = rest, isWritten } = this.#of;
+        const needed = rest + (isWritten ? rest : 0) + TREE_FACTOR * unpacksLater;
+        if (!(await this.#hasRoom(needed)))
+          return await this.#endKeeping("the disk has no room for them beside what the deployment needs");
+      }
+      this.#file ??= await PartialFile.create(layout, target, {
+        ...{ v: 1, version: this.#version, signature: this.#of.signature, size, etag: keptEtag(etag), from: at },
+        at: new Date().toISOString(),
+      });
+      await this.#file.write(piece, at);
+      const { from = 0 } = this.#range ?? {};
+      if (at < from && at + piece.length === from && from > 1) await this.#file.closeGap();
+    } catch (error) {
+      await this.#endKeeping(writeFault(error));
+    }
+  }
+
+  /** Ends the keeping, and gives its room back. The download goes on. */
+  async #endKeeping(why: string): Promise<void> {
+    this.#isOff = true;
+    await this.drop();
+    const message = `The bytes of this slow download are not kept for another run: ${why}.`;
+    this.#context.emit({ event: "warning", message });
+  }
+
+  async #hasRoom(bytes: number): Promise<boolean> {
+    const { bavail, bsize } = await statfs(this.#context.layout.sealift);
+    return bytes <= bavail * bsize;
+  }
+
+  #tellUnusable(thrown: unknown): void {
+    const { code, message: reason } = asSealiftError(thrown, "ArtifactError");
+    this.#context.emit({ event: "partial.unusable", version: this.#version, code, reason });
+  }
+
+  async #close(): Promise<void> {
+    const file = this.#file;
+    this.#file = undefined;
+    this.#unlooked = LOOK_BYTES;
+    await file?.[Symbol.asyncDispose]().catch(() => {});
+  }
+}
+
+/** Returns the field of `fetch.done` for bytes that did not come over the network; none where all did. */
+export const keptBytes = (kept: KeptDownload | undefined): { kept_bytes?: number } =>
+  kept === undefined || kept.usedBytes === 0 ? {} : { kept_bytes: kept.usedBytes };

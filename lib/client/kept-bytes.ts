@@ -1,0 +1,55 @@
+/** Contiguous part of a download that an earlier run has kept. */
+export interface KeptRange {
+  /** Offset of its first byte, at least 1. What is before it is always fetched, which shows whether it still fits. */
+  from: number;
+  /** Offset after its last byte, at most `size`. */
+  end: number;
+  /** Size of the whole download, in bytes. */
+  size: number;
+  /** ETag of the whole download; undefined where the server gave none. */
+  etag: string | undefined;
+}
+
+/** Download under way, as far as it decides whether its bytes are worth keeping. */
+export interface Progress {
+  /** Size of the whole download, in bytes; undefined where the server states none. */
+  size: number | undefined;
+  etag: string | undefined;
+  /** Bytes that the network has brought in this run. */
+  fetched: number;
+  /** Time spent waiting for the network in this run, in milliseconds. */
+  waitedMs: number;
+}
+
+/**
+ * Bytes of a download that outlive an interruption. Nothing is believed of them: whoever reads the download checks its
+ * signature. None of these calls throws, but for {@link read}.
+ */
+export interface KeptBytes {
+  /** Returns the bytes that an earlier run has kept; undefined for none. */
+  find(): Promise<KeptRange | undefined>;
+  /** Streams kept bytes. It may end early. */
+  read(range: KeptRange): AsyncIterable<Buffer>;
+  /**
+   * Takes a piece from the network, once each, in order. A promise must be awaited before the piece is used elsewhere.
+   *
+   * @param at its offset in the whole download
+   */
+  take(piece: Buffer, at: number, progress: Progress): Promise<void> | undefined;
+  /** Drops the kept bytes: the server has other ones now. */
+  refuse(why: Error): Promise<void>;
+  /** Tells that the download itself has failed, not what was made of its bytes. */
+  lost(why: unknown): void;
+}
+
+/** Time of waiting before which no download counts as slow, in milliseconds. */
+const SLOW_AFTER_MS = 2000;
+/** Rest of a slow download at its own rate, in milliseconds. */
+const SLOW_REST_MS = 10_000;
+
+/**
+ * Tells whether a download is so slow that its bytes are worth a second write: it has waited for the network for more
+ * than two seconds, and at this rate the rest takes longer than ten.
+ */
+export const isSlow = ({ size, fetched, waitedMs }: Omit<Progress, "etag">, at: number): boolean =>
+  size !== undefined && waitedMs >= SLOW_AFTER_MS && (size - at) * waitedMs > SLOW_REST_MS * fetched;
