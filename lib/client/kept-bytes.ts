@@ -42,14 +42,22 @@ export interface KeptBytes {
   lost(why: unknown): void;
 }
 
-/** Time of waiting before which no download counts as slow, in milliseconds. */
-const SLOW_AFTER_MS = 2000;
-/** Rest of a slow download at its own rate, in milliseconds. */
-const SLOW_REST_MS = 10_000;
+/** Time of waiting before which no rate is known, in milliseconds. */
+const KNOWN_AFTER_MS = 2000;
+/** Time from which on a download is worth a second write of its bytes, in milliseconds. */
+const SLOW_MS = 10_000;
+
+type Rate = Pick<Progress, "fetched" | "waitedMs">;
 
 /**
- * Tells whether a download is so slow that its bytes are worth a second write: it has waited for the network for more
- * than two seconds, and at this rate the rest takes longer than ten.
+ * Tells whether a download is so slow that its bytes are worth a second write: it has waited for the network for two
+ * seconds, and at this rate the rest takes longer than ten.
+ *
+ * @param restBytes bytes still to come
  */
-export const isSlow = ({ size, fetched, waitedMs }: Omit<Progress, "etag">, at: number): boolean =>
-  size !== undefined && waitedMs >= SLOW_AFTER_MS && (size - at) * waitedMs > SLOW_REST_MS * fetched;
+export const isSlow = (restBytes: number, { fetched, waitedMs }: Rate): boolean =>
+  waitedMs >= KNOWN_AFTER_MS && restBytes * waitedMs > SLOW_MS * fetched;
+
+/** Tells whether a download that began slowly is fast after all: at its rate the whole takes ten seconds at most. */
+export const isFast = (size: number, { fetched, waitedMs }: Rate): boolean =>
+  waitedMs >= KNOWN_AFTER_MS && size * waitedMs <= SLOW_MS * fetched;

@@ -39,8 +39,11 @@ export function deploySentence(event: AgentEvent): string | undefined {
       return `${sizeText(event.bytes)} of ${sizeText(event.size_bytes)} of ${event.version} are kept for the next run`;
     case "fetch.resumed":
       return `Connection lost after ${sizeText(event.bytes)}, going on (${event.reason})`;
-    case "fetch.done":
-      return `Fetched ${sizeText(event.bytes)}, unpacked ${counted(event.files, "file")} of ${sizeText(event.unpacked_bytes)}`;
+    case "fetch.done": {
+      const { bytes, kept_bytes: kept = 0 } = event;
+      const fetched = kept === 0 ? sizeText(bytes) : `${sizeText(bytes - kept)} of ${sizeText(bytes)}`;
+      return `Fetched ${fetched}, unpacked ${counted(event.files, "file")} of ${sizeText(event.unpacked_bytes)}`;
+    }
     case "verify.ok":
       return `Verified the ${event.check}`;
     case "trust.followed":

@@ -1,5 +1,5 @@
 import { statfs } from "node:fs/promises";
-import { isSlow, type KeptBytes, type KeptRange, type Progress } from "../../client/kept-bytes.ts";
+import { isFast, isSlow, type KeptBytes, type KeptRange, type Progress } from "../../client/kept-bytes.ts";
 import type { KeptArchive } from "../../client/marketplace-client.ts";
 import { asSealiftError } from "../../contract/errors.ts";
 import { dropPartial, keptEtag, PartialFile } from "../../releases/partial.ts";
@@ -26,16 +26,23 @@ interface Circumstances {
  * is slow, and only as long as the disk has room for what the deployment needs. Nothing is believed of them: they are
  * verified with all the others, and if that fails they go, and the hub's are fetched.
  */
-export class KeptDownload implements KeptBytes, KeptArchive {
+export class KeptDownload implements KeptArchive {
   readonly #context: Pick<FetchContext, "layout" | "target" | "emit">;
   readonly #version: string;
   #of: Circumstances = { signature: "", isWritten: false };
   #file: PartialFile | undefined;
   /** Range of an earlier run; undefined where there is none any more. */
   #range: KeptRange | undefined;
-  #isOff = false;
+  /** Whether this attempt turned out to be fast: what it has kept stays, and it adds nothing more. */
+  #isFast = false;
+  /** Whether this run keeps nothing any more: there is no room, or no place. */
+  #isOver = false;
   #unlooked = LOOK_BYTES;
   #usedBytes = 0;
+  /** Identity of the attempt under way. */
+  #attempt: object | undefined;
+  /** Piece being written. It never rejects. */
+  #writing: Promise<void> | undefined;
   #lost: unknown;
 
   constructor(version: string, context: Pick<FetchContext, "layout" | "target" | "emit">) {
@@ -62,19 +69,33 @@ export class KeptDownload implements KeptBytes, KeptArchive {
     return undefined;
   }
 
-  of(signature: string, archiveBytes = 0): this {
+  of(signature: string, archiveBytes = 0): KeptBytes {
     return this.for({ signature, unpacksLater: archiveBytes, isWritten: true });
   }
 
-  /** Begins an attempt at a download. */
-  for(circumstances: Circumstances): this {
+  /** Begins an attempt at a download. A piece that arrives after its end is not kept. */
+  for(circumstances: Circumstances): KeptBytes {
     this.#of = circumstances;
+    this.#isFast = false;
     this.#usedBytes = 0;
     this.#lost = undefined;
-    return this;
+    const attempt = (this.#attempt = {});
+    const isUnderWay = (): boolean => this.#attempt === attempt;
+    return {
+      find: () => this.#find(),
+      read: (range) => this.#read(range),
+      take: (piece, at, progress) => (isUnderWay() ? this.#take(piece, at, progress) : undefined),
+      refuse: async (why) => {
+        this.#tellUnusable(why);
+        await this.drop();
+      },
+      lost: (why) => {
+        if (isUnderWay()) this.#lost = why;
+      },
+    };
   }
 
-  async find(): Promise<KeptRange | undefined> {
+  async #find(): Promise<KeptRange | undefined> {
     await this.#close();
     const { layout, target } = this.#context;
     const file = await PartialFile.open(layout, target);
@@ -88,7 +109,7 @@ export class KeptDownload implements KeptBytes, KeptArchive {
     return (this.#range = { from, end: file.end, size, etag: etag ?? undefined });
   }
 
-  async *read({ from, end }: KeptRange): AsyncGenerator<Buffer> {
+  async *#read({ from, end }: KeptRange): AsyncGenerator<Buffer> {
     const { emit } = this.#context;
     const { header } = this.#file ?? {};
     if (header === undefined) return;
@@ -104,19 +125,12 @@ export class KeptDownload implements KeptBytes, KeptArchive {
     }
   }
 
-  take(piece: Buffer, at: number, progress: Progress): Promise<void> | undefined {
-    if (this.#isOff || progress.size === undefined) return undefined;
-    if (this.#file === undefined && (at === 0 || !isSlow(progress, at))) return undefined;
-    return this.#keep(piece, at, progress.size, progress.etag);
-  }
-
-  async refuse(why: Error): Promise<void> {
-    this.#tellUnusable(why);
-    await this.drop();
-  }
-
-  lost(why: unknown): void {
-    this.#lost = why;
+  #take(piece: Buffer, at: number, progress: Progress): Promise<void> | undefined {
+    const { size, etag } = progress;
+    if (this.#isOver || size === undefined) return undefined;
+    if (this.#file === undefined && (at === 0 || !isSlow(size - at, progress))) return undefined;
+    this.#isFast ||= isFast(size, progress);
+    return (this.#writing = this.#keep(piece, at, size, etag));
   }
 
   /**
@@ -126,6 +140,7 @@ export class KeptDownload implements KeptBytes, KeptArchive {
    * @returns whether bytes of an earlier run were among them, so that the same attempt without them is due
    */
   async judge(thrown: unknown, isVerified: boolean): Promise<boolean> {
+    await this.#endAttempt();
     const hasChanged = this.#lost !== undefined && asSealiftError(this.#lost).code === "artifact_changed";
     if (isVerified || (this.#lost !== undefined && !hasChanged)) return false;
     const isDue = this.#usedBytes > 0 && asSealiftError(thrown).code !== "disk_full";
@@ -139,6 +154,7 @@ export class KeptDownload implements KeptBytes, KeptArchive {
    * verified stay until the version runs, as far as the disk has the room: it may be fetched once more.
    */
   async end(isVerified: boolean): Promise<void> {
+    await this.#endAttempt();
     const file = this.#file;
     if (file === undefined) return;
     const { size, from } = file.header;
@@ -157,6 +173,12 @@ export class KeptDownload implements KeptBytes, KeptArchive {
     await dropPartial(this.#context.layout, this.#context.target).catch(() => {});
   }
 
+  /** The reader of a stream may have asked for more of it than it takes. */
+  async #endAttempt(): Promise<void> {
+    this.#attempt = undefined;
+    await this.#writing;
+  }
+
   async #keep(piece: Buffer, at: number, size: number, etag: string | undefined): Promise<void> {
     const { layout, target } = this.#context;
     try {
@@ -169,6 +191,7 @@ export class KeptDownload implements KeptBytes, KeptArchive {
         if (!(await this.#hasRoom(needed)))
           return await this.#endKeeping("the disk has no room for them beside what the deployment needs");
       }
+      if (this.#isFast) return;
       this.#file ??= await PartialFile.create(layout, target, {
         ...{ v: 1, version: this.#version, signature: this.#of.signature, size, etag: keptEtag(etag), from: at },
         at: new Date().toISOString(),
@@ -183,7 +206,7 @@ export class KeptDownload implements KeptBytes, KeptArchive {
 
   /** Ends the keeping, and gives its room back. The download goes on. */
   async #endKeeping(why: string): Promise<void> {
-    this.#isOff = true;
+    this.#isOver = true;
     await this.drop();
     const message = `The bytes of this slow download are not kept for another run: ${why}.`;
     this.#context.emit({ event: "warning", message });

@@ -126,6 +126,8 @@ const PLACES = [
   ".sealift/reports",
   `.sealift/outbox/${GIVEN_TARGET}`,
   ".sealift/current",
+  ".sealift/ahead",
+  ".sealift/partial",
   ".sealift/data/plugins",
   "plugins",
   "extensions",
