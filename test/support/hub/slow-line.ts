@@ -70,7 +70,8 @@ async function carry(line: SlowLine, hub: string, incoming: IncomingMessage, res
   }
   const { range, "if-range": ifRange } = headers;
   const carried: Carried = { path, range, ifRange: ifRange as string | undefined, status, bytes: 0 };
-  line.downloads.push(carried);
+  // Hints are a stream, too.
+  if (/octet-stream|zip/.test(kept["content-type"] ?? "")) line.downloads.push(carried);
   response.writeHead(status, line.heads(kept));
   const closed = new AbortController();
   const { signal } = closed;
