@@ -86,7 +86,7 @@ export class DiskBlobs implements Blobs {
     return this.#incoming.create((path, id) => this.#adopt(path, id), name);
   }
 
-  reopen(path: string): Promise<IncomingBlob> {
+  reopen(path: string): Promise<IncomingBlob | undefined> {
     return this.#incoming.reopen(path, (from, id) => this.#adopt(from, id));
   }
 

@@ -1,4 +1,5 @@
-import { copyFile, type FileHandle, open, rm } from "node:fs/promises";
+import { constants } from "node:fs";
+import { copyFile, type FileHandle, open, rename, rm } from "node:fs/promises";
 import { readChunks } from "../../support/read-chunks.ts";
 import type { IncomingBlob } from "./port.ts";
 
@@ -8,14 +9,29 @@ const WRITE_BATCH_BYTES = 1024 * 1024;
 const MAX_GATHERED_BYTES = 16 * 1024 * 1024;
 const LEAST_BATCH_BYTES = 64 * 1024;
 
+/** Codes of a disk, or a quota, without room. */
+const FULL: ReadonlySet<unknown> = new Set(["ENOSPC", "EDQUOT"]);
+const { O_APPEND, O_RDWR } = constants;
+
+/** Ways of a file that arrives. */
+interface IncomingWays {
+  /** Moves the flushed file durably under its id: then nothing is left at its path. */
+  adopt: (path: string, id: string) => Promise<void>;
+  /** Path for what is kept of a cut upload. */
+  kept: string;
+  /** Called when the file was stored, kept or discarded. */
+  onGone: () => void;
+  /** Called when the disk is full. @returns whether there is more room now */
+  makeRoom: () => Promise<boolean>;
+}
+
 /** Bytes that the files of this process have gathered and not begun to write. */
 let gatheredByAll = 0;
 
 /** Blob that arrives in a local file, wherever it is stored afterwards. */
 export class IncomingFile implements IncomingBlob {
   readonly path: string;
-  readonly #keep: (path: string, id: string) => Promise<void>;
-  readonly #onGone: () => void;
+  readonly #ways: IncomingWays;
   readonly #handle: FileHandle;
   #size: number;
   #gathered: Uint8Array[] = [];
@@ -25,34 +41,18 @@ export class IncomingFile implements IncomingBlob {
   /** Whether the file is somebody else's now: stored, or kept. */
   #isHandedOver = false;
 
-  private constructor(
-    path: string,
-    handle: FileHandle,
-    size: number,
-    keep: (path: string, id: string) => Promise<void>,
-    onGone: () => void,
-  ) {
+  private constructor(path: string, handle: FileHandle, size: number, ways: IncomingWays) {
     this.path = path;
     this.#handle = handle;
     this.#size = size;
-    this.#keep = keep;
-    this.#onGone = onGone;
+    this.#ways = ways;
   }
 
-  /**
-   * @param flags `wx+` for a new file, `a+` to continue one
-   * @param keep moves the flushed file durably under its id: then nothing is left at its path
-   * @param onGone called when the file was stored, kept or discarded
-   */
-  static async open(
-    path: string,
-    flags: "wx+" | "a+",
-    keep: (path: string, id: string) => Promise<void>,
-    onGone: () => void,
-  ): Promise<IncomingFile> {
-    const handle = await open(path, flags, 0o600);
+  /** @param flags `wx+` for a new file, `r+` to continue one at its end, which must be there */
+  static async open(path: string, flags: "wx+" | "r+", ways: IncomingWays): Promise<IncomingFile> {
+    const handle = await open(path, flags === "wx+" ? flags : O_RDWR | O_APPEND, 0o600);
     const size = flags === "wx+" ? 0 : (await handle.stat()).size;
-    return new IncomingFile(path, handle, size, keep, onGone);
+    return new IncomingFile(path, handle, size, ways);
   }
 
   get size(): number {
@@ -91,12 +91,17 @@ export class IncomingFile implements IncomingBlob {
   }
 
   async #writeAll(batch: Uint8Array[]): Promise<void> {
-    if (batch.length === 0) return;
-    const expected = batch.reduce((sum, chunk) => sum + chunk.length, 0);
-    const { bytesWritten } = await this.#handle.writev(batch);
-    if (bytesWritten === expected) return;
-    const rest = Buffer.concat(batch).subarray(bytesWritten);
-    await this.#handle.writeFile(rest);
+    let rest = batch;
+    for (let hasMadeRoom = false; rest.length > 0;)
+      try {
+        const { bytesWritten } = await this.#handle.writev(rest);
+        const bytes = rest.reduce((sum, chunk) => sum + chunk.length, 0);
+        rest = bytesWritten === bytes ? [] : [Buffer.concat(rest).subarray(bytesWritten)];
+      } catch (error) {
+        const isFull = FULL.has((error as NodeJS.ErrnoException).code);
+        if (!isFull || hasMadeRoom || !(await this.#ways.makeRoom())) throw error;
+        hasMadeRoom = true;
+      }
   }
 
   async flush(): Promise<void> {
@@ -113,18 +118,21 @@ export class IncomingFile implements IncomingBlob {
 
   async commit(id: string): Promise<void> {
     await this.#close();
-    await this.#keep(this.path, id);
+    await this.#ways.adopt(this.path, id);
     this.#isHandedOver = true;
-    this.#onGone();
+    this.#ways.onGone();
   }
 
-  async keep(): Promise<void> {
+  async keep(): Promise<string> {
     await this.#writing;
     this.#startWrite();
     await this.#writing;
     await this.#close();
+    const { kept, onGone } = this.#ways;
+    await rename(this.path, kept);
     this.#isHandedOver = true;
-    this.#onGone();
+    onGone();
+    return kept;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -133,7 +141,7 @@ export class IncomingFile implements IncomingBlob {
     await this.#writing.catch(() => {});
     await this.#close();
     await rm(this.path, { force: true });
-    this.#onGone();
+    this.#ways.onGone();
   }
 
   async #close(): Promise<void> {

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { open, readdir, rm } from "node:fs/promises";
-import { join } from "node:path";
-import { makeFolder, statsOf } from "../../support/files.ts";
+import { existsSync } from "node:fs";
+import { open, readdir, rename, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { ifThere, makeFolder, statsOf } from "../../support/files.ts";
 import { IncomingFile } from "./incoming-file.ts";
 import type { IncomingBlob, KeptFile } from "./port.ts";
 
@@ -9,10 +10,18 @@ import type { IncomingBlob, KeptFile } from "./port.ts";
 const PROBE_BYTES = 4096;
 /** Time for which the bytes of a cut upload are kept, in milliseconds. */
 const KEPT_MS = 24 * 60 * 60 * 1000;
-/** Ending of files that outlive their request, and their process. */
-const KEPT = ".upload";
+/**
+ * Endings of files that outlive their request. One that is written, `NAME.growing`, becomes `NAME.upload` when it is
+ * kept, and `NAME.growing` again when it is continued: what is removed meanwhile is never a file that grows.
+ */
+const [GROWING, KEPT] = [".growing", ".upload"] as const;
+/** Time without a byte after which a file of another process grows no more, in milliseconds: its process has ended. */
+const GROWS_MS = 10 * 60 * 1000;
 
-/** Local folder in which uploads arrive, wherever they are stored afterwards. */
+/** Moves the flushed file durably under its id: then nothing is left at its path. */
+type Adopt = (path: string, id: string) => Promise<void>;
+
+/** Local folder in which uploads arrive, wherever they are stored afterwards. Several hubs may share it. */
 export class IncomingFolder {
   readonly #path: string;
   /** Files of this process, which are not leftovers however old they are. */
@@ -26,45 +35,62 @@ export class IncomingFolder {
     await makeFolder(this.#path, 0o700);
   }
 
-  /**
-   * @param keep moves the flushed file durably under its id: then nothing is left at its path
-   * @param name under which the file is found again when its upload is cut, or the process dies
-   */
-  create(keep: (path: string, id: string) => Promise<void>, name?: string): Promise<IncomingBlob> {
+  /** @param name under which the file is found again when its upload is cut, or the process dies */
+  create(adopt: Adopt, name?: string): Promise<IncomingBlob> {
     const own = randomBytes(12).toString("hex");
-    const path = join(this.#path, name === undefined ? `${own}.part` : `${name}-${own}${KEPT}`);
-    return this.#opened(path, "wx+", keep);
+    if (name === undefined) return this.#opened(join(this.#path, `${own}.part`), "wx+", adopt);
+    return this.#opened(join(this.#path, `${name}-${own}${GROWING}`), "wx+", adopt);
   }
 
-  /** Continues a file of this folder at its end. @param keep as for {@link create} */
-  reopen(path: string, keep: (path: string, id: string) => Promise<void>): Promise<IncomingBlob> {
-    return this.#opened(path, "a+", keep);
+  /** Continues a kept file at its end. @returns undefined when it is there no more: somebody else has it */
+  async reopen(path: string, adopt: Adopt): Promise<IncomingBlob | undefined> {
+    const growing = withEnding(path, GROWING);
+    this.#arriving.add(growing);
+    try {
+      // Whoever renames it has it.
+      if ((await ifThere(rename(path, growing).then(() => true))) === undefined) return undefined;
+      return await this.#opened(growing, "r+", adopt);
+    } finally {
+      // From here on the file says itself when it is gone.
+      if (!existsSync(growing)) this.#arriving.delete(growing);
+    }
   }
 
-  async #opened(
-    path: string,
-    flags: "wx+" | "a+",
-    keep: (path: string, id: string) => Promise<void>,
-  ): Promise<IncomingBlob> {
+  async #opened(path: string, flags: "wx+" | "r+", adopt: Adopt): Promise<IncomingBlob> {
     this.#arriving.add(path);
     try {
-      return await IncomingFile.open(path, flags, keep, () => this.#arriving.delete(path));
+      return await IncomingFile.open(path, flags, {
+        adopt,
+        kept: withEnding(path, KEPT),
+        onGone: () => this.#arriving.delete(path),
+        makeRoom: () => this.#makeRoom(),
+      });
     } catch (error) {
       this.#arriving.delete(path);
       throw error;
     }
   }
 
-  /** Lists the files of cut uploads whose name begins with `prefix`. */
+  /** Lists the files of cut uploads whose name begins with `prefix`, and those that other processes write or left. */
   async kept(prefix: string): Promise<KeptFile[]> {
     const found: KeptFile[] = [];
     for (const name of await readdir(this.#path)) {
       const path = join(this.#path, name);
-      if (!name.startsWith(prefix) || !name.endsWith(KEPT) || this.#arriving.has(path)) continue;
+      const isNamed = name.endsWith(KEPT) || name.endsWith(GROWING);
+      if (!isNamed || !name.startsWith(prefix) || this.#arriving.has(path)) continue;
       const facts = await statsOf(path);
-      if (facts !== undefined) found.push({ path, bytes: facts.size, since: facts.mtimeMs });
+      if (facts === undefined) continue;
+      const grows = name.endsWith(GROWING) && Date.now() - facts.mtimeMs < GROWS_MS;
+      found.push({ path, bytes: facts.size, since: facts.mtimeMs, grows });
     }
     return found;
+  }
+
+  /** Removes all kept files, whose bytes would only spare a second upload. @returns whether there were any */
+  async #makeRoom(): Promise<boolean> {
+    const kept = (await this.kept("")).filter(({ grows }) => !grows);
+    for (const { path } of kept) await rm(path, { force: true });
+    return kept.length > 0;
   }
 
   /** Probes the folder. Rejects when it cannot be written, or its disk is full. */
@@ -86,7 +112,8 @@ export class IncomingFolder {
       const path = join(this.#path, name);
       if (this.#arriving.has(path)) continue;
       const facts = await statsOf(path);
-      const before = now - (name.endsWith(KEPT) ? Math.max(KEPT_MS, minAgeMs) : minAgeMs);
+      const isNamed = name.endsWith(KEPT) || name.endsWith(GROWING);
+      const before = now - (isNamed ? Math.max(KEPT_MS, minAgeMs) : minAgeMs);
       if (facts === undefined || Math.floor(facts.mtimeMs) > before) continue;
       await rm(path, { force: true, recursive: true });
       removed++;
@@ -94,3 +121,7 @@ export class IncomingFolder {
     return removed;
   }
 }
+
+/** Returns the path of a named file with another ending. */
+const withEnding = (path: string, ending: typeof GROWING | typeof KEPT): string =>
+  join(dirname(path), basename(path).replace(/\.\w+$/, ending));

@@ -17,8 +17,12 @@ export interface IncomingBlob extends AsyncDisposable {
   readBack(): AsyncIterable<Uint8Array>;
   /** Makes the flushed bytes durable under `id`. */
   commit(id: string): Promise<void>;
-  /** Leaves the bytes written so far where {@link Blobs.kept} finds them, without waiting for the disk. */
-  keep(): Promise<void>;
+  /**
+   * Leaves the bytes written so far where {@link Blobs.kept} finds them, without waiting for the disk.
+   *
+   * @returns their path there
+   */
+  keep(): Promise<string>;
 }
 
 /** Bytes of an upload that was cut, in the local folder where uploads arrive. */
@@ -27,6 +31,8 @@ export interface KeptFile {
   bytes: number;
   /** Time of the last byte, in milliseconds since 1970. */
   since: number;
+  /** Whether another process may be writing it. */
+  grows: boolean;
 }
 
 /** Blob as a listing shows it. */
@@ -50,9 +56,9 @@ export interface Blobs {
    * @param name hexadecimal, under which a cut upload, or one that a crash left, is found; without one nothing is kept
    */
   create(name?: string): Promise<IncomingBlob>;
-  /** Continues a blob that this process has kept. */
-  reopen(path: string): Promise<IncomingBlob>;
-  /** Lists kept files whose name begins with `prefix`, without those that this process writes now. */
+  /** Continues a kept file that does not grow. @returns undefined when somebody else has it, or it was removed */
+  reopen(path: string): Promise<IncomingBlob | undefined>;
+  /** Lists named files whose name begins with `prefix`, without those that this process writes now. */
   kept(prefix: string): Promise<KeptFile[]>;
   /** Removes a kept file. */
   forget(path: string): Promise<void>;

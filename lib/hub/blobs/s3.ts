@@ -152,7 +152,7 @@ export class S3Blobs implements Blobs {
     return this.#incoming.create((path, id) => this.#upload(path, id), name);
   }
 
-  reopen(path: string): Promise<IncomingBlob> {
+  reopen(path: string): Promise<IncomingBlob | undefined> {
     return this.#incoming.reopen(path, (from, id) => this.#upload(from, id));
   }
 

@@ -25,10 +25,10 @@ export const bringing = (
   uploads: hub.uploads,
   owner: principal.owner,
   targetId: projectId,
-  mayKeep: (bytes) =>
+  mayKeep: (bytes, ownersBytes) =>
     inTransaction(hub.database.kysely, async (transaction) => {
       const { targets } = await requireStill(transaction, { principal, projectIds: [projectId] }, hub.now());
-      await admitBytes(transaction, { project: targets[0], bytes, versions: 0 });
+      await admitBytes(transaction, { project: targets[0], bytes, ownersBytes, versions: 0 });
     }),
   giveWay: () => giveUp(reply, new HubError(409, "upload_busy", "Another request goes on with this upload.")),
 });

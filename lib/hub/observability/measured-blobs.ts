@@ -43,7 +43,10 @@ export function measuredBlobs(blobs: Blobs, metrics: HubMetrics | undefined): Bl
     owner: () => blobs.owner(),
     claim: (owner) => blobs.claim(owner),
     create: async (name) => measuredIncoming(await measured(metrics, "create", () => blobs.create(name)), metrics),
-    reopen: async (path) => measuredIncoming(await blobs.reopen(path), metrics),
+    reopen: async (path) => {
+      const blob = await blobs.reopen(path);
+      return blob && measuredIncoming(blob, metrics);
+    },
     kept: (prefix) => blobs.kept(prefix),
     forget: (path) => blobs.forget(path),
     read: (id, range) => measured(metrics, "read", () => blobs.read(id, range)),

@@ -1,5 +1,6 @@
 import { createHash, type Hash } from "node:crypto";
 import { open } from "node:fs/promises";
+import { basename } from "node:path";
 import type * as z from "zod";
 import type { restFields } from "../../contract/publishing/uploads.ts";
 import { readChunks } from "../../support/read-chunks.ts";
@@ -22,8 +23,14 @@ export interface UploadPlace {
 /** Request that brings an upload. */
 export interface Bringing extends UploadPlace {
   uploads: KeptUploads;
-  /** Decides whether bytes of the owner may be kept. @throws HubError when they may not */
-  mayKeep: (bytes: number) => Promise<void>;
+  /**
+   * Decides whether bytes may be kept.
+   *
+   * @param bytes kept for the target
+   * @param ownersBytes kept for all targets of the owner
+   * @throws HubError when they may not
+   */
+  mayKeep: (bytes: number, ownersBytes: number) => Promise<void>;
   /** Ends the request, since another one goes on with its upload. */
   giveWay: () => void;
 }
@@ -55,8 +62,12 @@ interface Digest {
 
 const hex = (...parts: string[]): string => createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 const ownersPrefix = (owner: string): string => `${hex(owner).slice(0, 32)}-`;
-const nameOf = ({ owner, targetId }: UploadPlace, id: string): string =>
-  `${ownersPrefix(owner)}${hex(owner, targetId, id).slice(0, 48)}`;
+const targetsPrefix = ({ owner, targetId }: UploadPlace): string =>
+  `${ownersPrefix(owner)}${hex(owner, targetId).slice(0, 32)}-`;
+const nameOf = (place: UploadPlace, id: string): string =>
+  `${targetsPrefix(place)}${hex(place.owner, place.targetId, id).slice(0, 48)}`;
+/** Returns the owner's part of a file's name. */
+const ownersPart = ({ path }: KeptFile): string => basename(path).split("-")[0]!;
 
 const unknownUpload = (): HubError => notFound("Nothing is kept of such an upload; send the whole file.");
 
@@ -94,15 +105,20 @@ export class KeptUploads {
   }
 
   /**
-   * Starts an upload, or continues one. Reads kept bytes again unless this process has hashed them.
+   * Starts an upload, or continues one. Reads kept bytes again unless this process has hashed them. A start ends the
+   * request that brings the same upload, whose connection may be dead; whoever continues has asked for the offset.
    *
    * @throws HubError 409 while another request brings it, or when its kept bytes are not those at the offset; 404 when
    *   nothing is kept
    */
   async begin(bringing: Bringing, asked: AskedUpload): Promise<ArrivingFile> {
     const name = nameOf(bringing, asked.upload_id);
-    if (this.#active.has(name))
-      throw new HubError(409, "upload_busy", "Another request brings this upload, or goes on with it.");
+    for (let other = this.#active.get(name); other !== undefined; other = this.#active.get(name)) {
+      if (other.isWhole || asked.upload_offset !== undefined)
+        throw new HubError(409, "upload_busy", "Another request brings this upload, or goes on with it.");
+      other.giveWay();
+      await other.settled;
+    }
     const { promise: settled, resolve } = Promise.withResolvers<void>();
     const active: Active = { giveWay: bringing.giveWay, isWhole: false, settled };
     this.#active.set(name, active);
@@ -148,14 +164,17 @@ export class KeptUploads {
     const known = this.#digests.get(kept.path);
     const isKnown = known?.bytes === kept.bytes;
     const hash = isKnown ? known.hash : createHash("sha256");
-    const blob = await (isKnown ? this.#blobs.reopen(kept.path) : this.#blobs.create(name));
+    // Another process still writes to its file: this one gets a file of its own.
+    const blob = await (kept.grows ? this.#blobs.create(name) : this.#blobs.reopen(kept.path));
+    if (blob === undefined) throw unknownUpload();
     try {
-      // Another process may still write to its file: this one gets a file of its own.
-      if (!isKnown) await copy(kept, blob, hash);
-      if (hash.copy().digest("hex") !== upload_sha256)
+      if (kept.grows) await copy(kept, blob, hash);
+      else if (!isKnown) await hashed(blob, hash);
+      if (blob.size !== kept.bytes || hash.copy().digest("hex") !== upload_sha256)
         throw new HubError(409, "upload_differs", "What the hub has kept of the upload is not what was sent.");
-      if (!isKnown) await this.#forget(kept.path);
       this.#digests.delete(kept.path);
+      // A crash may have left several.
+      for (const { path } of await this.#blobs.kept(name)) await this.#forget(path);
       return { blob, hash };
     } catch (error) {
       await blob[Symbol.asyncDispose]();
@@ -164,29 +183,49 @@ export class KeptUploads {
     }
   }
 
-  async #keep({ owner, mayKeep }: Bringing, blob: IncomingBlob, hash: Hash): Promise<void> {
+  async #keep(bringing: Bringing, blob: IncomingBlob, hash: Hash): Promise<void> {
     if (blob.size === 0) return;
-    const { path, size: bytes } = blob;
-    await blob.keep();
+    const { size: bytes } = blob;
+    const path = await blob.keep();
     this.#digests.set(path, { hash, bytes });
     const [eldest] = this.#digests.keys();
     if (this.#digests.size > MOST_DIGESTS) this.#digests.delete(eldest!);
-    let total = 0;
-    let count = 0;
-    const newestFirst = (await this.#blobs.kept(ownersPrefix(owner))).toSorted((a, b) => b.since - a.since);
-    for (const kept of newestFirst) {
-      total += kept.bytes;
-      if (++count > MOST_OF_OWNER || total > this.#maxBytes) {
-        total -= kept.bytes;
-        await this.#forget(kept.path);
-      }
-    }
+    const total = bytesOf(await this.#trim(ownersPrefix(bringing.owner)));
+    const ofTarget = (await this.#blobs.kept(targetsPrefix(bringing))).filter(({ grows }) => !grows);
     try {
-      await mayKeep(total);
+      await bringing.mayKeep(bytesOf(ofTarget), total);
     } catch (error) {
       // A database that is away decides nothing; the publication itself needs it.
       if (error instanceof HubError) await this.#forget(path);
     }
+  }
+
+  /**
+   * Removes what is kept beyond the limits of its owner, such as what a killed process has left.
+   *
+   * @param isAlone whether no other process writes to this storage
+   */
+  async trim(isAlone: boolean): Promise<void> {
+    await this.#trim("", isAlone);
+  }
+
+  /** @param prefix of the names of one owner's files, or of all @returns what stays */
+  async #trim(prefix: string, isAlone = false): Promise<KeptFile[]> {
+    const stays: KeptFile[] = [];
+    // Files that grow have other names: what is removed here was renamed in time if somebody goes on with it.
+    const kept = (await this.#blobs.kept(prefix)).filter(({ grows }) => !grows || isAlone);
+    for (const ofOwner of Map.groupBy(kept, ownersPart).values()) {
+      let total = 0;
+      for (const [index, file] of ofOwner.toSorted((a, b) => b.since - a.since).entries()) {
+        total += file.bytes;
+        if (index < MOST_OF_OWNER && total <= this.#maxBytes) stays.push(file);
+        else {
+          total -= file.bytes;
+          await this.#forget(file.path);
+        }
+      }
+    }
+    return stays;
   }
 
   /** Finds the file of an upload; the largest, where a crash has left several. */
@@ -197,6 +236,16 @@ export class KeptUploads {
   async #forget(path: string): Promise<void> {
     this.#digests.delete(path);
     await this.#blobs.forget(path);
+  }
+}
+
+const bytesOf = (files: readonly KeptFile[]): number => files.reduce((sum, { bytes }) => sum + bytes, 0);
+
+/** Adds the bytes of a file that is continued to a digest. */
+async function hashed(blob: IncomingBlob, hash: Hash): Promise<void> {
+  for await (const chunk of blob.readBack()) {
+    hash.update(chunk);
+    await uploadTurns.take(chunk.length);
   }
 }
 

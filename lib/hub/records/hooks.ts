@@ -16,6 +16,8 @@ import type { Version } from "./versions.ts";
 export interface Upload {
   project: Pick<Project, "id" | "owner">;
   bytes: number;
+  /** Bytes that count for its owner, where others of the same owner are brought at once; default `bytes`. */
+  ownersBytes?: number;
   /** 1 for a version; 0 for a delta or an index. */
   versions: number;
 }

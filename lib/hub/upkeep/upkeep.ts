@@ -24,6 +24,8 @@ const HELD_AGAIN_MS = 24 * 60 * 60 * 1000;
 /** Parts of the hub that its upkeep works on. */
 interface UpkeepParts extends Records {
   blobs: Blobs;
+  /** Bytes of cut uploads. */
+  uploads: { trim(isAlone: boolean): Promise<void> };
   metrics: HubMetrics | undefined;
   logger: Logger | undefined;
 }
@@ -104,8 +106,10 @@ export class Upkeep implements AsyncDisposable {
   }
 
   async #clearIncoming(): Promise<void> {
-    const { blobs, logger } = this.#hub;
-    const removed = await blobs.clearIncoming(this.#options.isAlone ? 0 : LEFTOVER_AGE_MS);
+    const { blobs, uploads, logger } = this.#hub;
+    const { isAlone } = this.#options;
+    await uploads.trim(isAlone);
+    const removed = await blobs.clearIncoming(isAlone ? 0 : LEFTOVER_AGE_MS);
     if (removed > 0) logger?.warn({ removed }, "removed uploads that were never finished");
   }
 

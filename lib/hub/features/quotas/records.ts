@@ -32,7 +32,7 @@ function quotaExceeded({ subject, max_bytes, max_versions }: Quota, usage: Usage
  *
  * @throws HubError 413 `quota_exceeded`
  */
-export async function requireRoom(transaction: Transacted, { project, ...added }: Upload): Promise<void> {
+export async function requireRoom(transaction: Transacted, { project, ...upload }: Upload): Promise<void> {
   const { id, owner } = project;
   const quotas = await own(transaction)
     .updateTable("quotas")
@@ -44,6 +44,8 @@ export async function requireRoom(transaction: Transacted, { project, ...added }
     const quota = quotaOf(row);
     const usage = await usageOf(transaction, quota.subject);
     const { max_bytes: maxBytes, max_versions: maxVersions } = quota;
+    const bytes = quota.subject === `owner/${owner}` ? (upload.ownersBytes ?? upload.bytes) : upload.bytes;
+    const added = { bytes, versions: upload.versions };
     if (maxBytes !== null && usage.bytes + added.bytes > maxBytes) throw quotaExceeded(quota, usage, added);
     if (maxVersions !== null && usage.versions + added.versions > maxVersions && added.versions > 0)
       throw quotaExceeded(quota, usage, added);

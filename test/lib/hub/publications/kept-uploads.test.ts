@@ -207,7 +207,7 @@ t.test("who asks how far an upload came ends the request that brings it", async 
   const { answer } = await beginUpload(hub, { key: place.key, path }, namedForm(what, id), 2 * MIB);
   await until(async () => Object.keys(await incomingFiles(hub)).length === 1);
   await sleep(100);
-  const busy = await sendForm(hub, place, namedForm(what, id));
+  const busy = await sendForm(hub, place, restForm(what, id, MIB));
   isErrorBody(t, busy, 409, "upload_busy");
   const kept = await offsetOf(hub, place, id);
   t.ok(kept > MIB);
