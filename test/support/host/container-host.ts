@@ -133,8 +133,8 @@ export async function runApplication(t: Test, release: ContainerImage, image: Co
   await answers("1.1.0 1000");
   const status = await run(image, beside, "app", "status", ...ROOT);
   t.match(status, /health +works\n +members +every process of the user node/);
-  const fleet = await run(release, operator, "fleet", "project:Shop");
-  t.match(fleet, /pier +.*1\.1\.0/);
+  // Its report comes after its first answer.
+  await until(async () => /pier +.*1\.1\.0/.test(await run(release, operator, "fleet", "project:Shop")), 30_000);
   for (const child of [watch, apps]) {
     child.kill("SIGTERM");
     t.strictSame(await once(child, "exit"), [0, null]);
