@@ -1,12 +1,12 @@
-import { constants } from "node:fs";
+import { constants, type Stats } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import * as z from "zod";
 import type { TargetName } from "../contract/target.ts";
 import { safelyParsed } from "../support/documents/safe-parse.ts";
-import { makeFolder, statsOf } from "../support/files.ts";
+import { makeFolder, missing, statsOf } from "../support/files.ts";
 import type { Layout } from "./layout.ts";
-import { openFolder, removeTree } from "./open-folder.ts";
+import { type OpenFolder, openFolder, removeTree } from "./open-folder.ts";
 
 /** ETag that may stand in a request (RFC 9110, 8.8.3). */
 const ETAG = /^(?:W\/)?"[\x21\x23-\x7e]*"$/;
@@ -189,12 +189,34 @@ export async function readPartial(layout: Layout, target: TargetName): Promise<S
   return { version, bytes: file.end - from, size, at };
 }
 
-/** Removes the partial download of a target, or what stands in its place. */
+/**
+ * Opens the folder of partial downloads. Returns undefined for none, and for a link or a file in its place: either is
+ * left alone.
+ *
+ * @throws the file system's error
+ */
+const openPlace = (path: string): Promise<OpenFolder | undefined> =>
+  openFolder(path).catch((error: NodeJS.ErrnoException) => {
+    if (missing(error) || error.code === "ELOOP") return undefined;
+    throw error;
+  });
+
+/** Returns the stats of what stands in the place of a target's partial download, without following any link. */
+async function statsOfPartial(layout: Layout, target: TargetName): Promise<Stats | undefined> {
+  const path = layout.partial(target);
+  await using folder = await openPlace(dirname(path));
+  return folder && (await statsOf(folder.path(basename(path))));
+}
+
+/** Tells whether anything stands in the place of a target's partial download. @throws the file system's error */
+export const hasPartial = async (layout: Layout, target: TargetName): Promise<boolean> =>
+  (await statsOfPartial(layout, target)) !== undefined;
+
+/** Removes the partial download of a target, or what stands in its place. @throws the file system's error */
 export async function dropPartial(layout: Layout, target: TargetName): Promise<void> {
   const path = layout.partial(target);
-  if ((await statsOf(path)) === undefined) return;
-  await using folder = await openFolder(dirname(path));
-  await removeTree(folder.path(basename(path)));
+  await using folder = await openPlace(dirname(path));
+  if (folder !== undefined) await removeTree(folder.path(basename(path)));
 }
 
 /** Age below which a file without a readable header may be one that another run is just making, in milliseconds. */
@@ -202,7 +224,7 @@ const JUST_MADE_MS = 60_000;
 
 /** Tells whether no run will use what stands in the place of a partial download, such as one that is too old. */
 export async function isUselessPartial(layout: Layout, target: TargetName): Promise<boolean> {
-  const stats = await statsOf(layout.partial(target));
+  const stats = await statsOfPartial(layout, target);
   if (stats === undefined || Date.now() - stats.mtimeMs < JUST_MADE_MS) return false;
   return (await readPartial(layout, target)) === undefined;
 }

@@ -13,7 +13,7 @@ import { isApplication, type Item, type Layout } from "../../releases/layout.ts"
 import { removeOwnLink, syncLinks } from "../../releases/links.ts";
 import { unitKey } from "../../releases/names.ts";
 import { removeTree } from "../../releases/open-folder.ts";
-import { dropPartial } from "../../releases/partial.ts";
+import { dropPartial, hasPartial } from "../../releases/partial.ts";
 import { currentRelease, isAdopted, listReleases, namedUnits, removeRelease } from "../../releases/release.ts";
 import { ifThere } from "../../support/files.ts";
 import { releasesTypedIn } from "../applications/in-use.ts";
@@ -81,8 +81,11 @@ async function partsOf(layout: Layout, { kind, slug, purge }: RemovedTarget, sup
   };
 }
 
-/** Returns the places of bytes that were fetched and run nowhere yet. */
-const fetchedOf = (layout: Layout, target: TargetName): string[] => [layout.ahead(target), layout.partial(target)];
+/** Returns the places of bytes that were fetched and run nowhere yet, as far as they would be removed. */
+const fetchedOf = async (layout: Layout, target: TargetName): Promise<string[]> => [
+  layout.ahead(target),
+  ...((await hasPartial(layout, target)) ? [layout.partial(target)] : []),
+];
 
 /** Previews {@link removeTarget} without any change. */
 export async function previewRemoval(
@@ -92,11 +95,12 @@ export async function previewRemoval(
 ): Promise<RemovalPreview> {
   const { running, releases, units, kept } = await partsOf(layout, removed, supervisor);
   const own = releases.map(({ name }) => layout.release(targetName(removed), name));
+  const fetched = await fetchedOf(layout, targetName(removed));
   return {
     version: running?.version ?? null,
     releases: releases.length,
     units,
-    paths: [...own, ...fetchedOf(layout, targetName(removed)), ...new Set(kept)].filter((path) => existsSync(path)),
+    paths: [...own, ...fetched, ...new Set(kept)].filter((path) => existsSync(path)),
   };
 }
 

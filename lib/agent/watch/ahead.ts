@@ -1,9 +1,10 @@
 import { resolve } from "node:path";
 import { asSealiftError, deploymentError } from "../../contract/errors.ts";
 import { dropAhead, type FetchedAhead, hasAhead, readAhead } from "../../releases/ahead.ts";
-import { layoutOf } from "../../releases/layout.ts";
+import { type Layout, layoutOf } from "../../releases/layout.ts";
 import { dropPartial, isUselessPartial } from "../../releases/partial.ts";
 import { openProjectRoot } from "../../releases/project-root.ts";
+import { writeFault } from "../../support/files.ts";
 import type { Emit } from "../base/events.ts";
 import type { Source } from "../sources/source.ts";
 import { decideDeployment, type TargetFacts } from "./decide.ts";
@@ -54,6 +55,8 @@ export class AheadFetch {
   readonly #context: Pick<LoopContext, "deployments" | "emit">;
   #fetching: Fetch | undefined;
   #failed: { version: string; at: number } | undefined;
+  /** Whether it was told that a useless partial download stays. */
+  #hasTold = false;
 
   constructor(context: Pick<LoopContext, "deployments" | "emit">) {
     this.#context = context;
@@ -68,13 +71,26 @@ export class AheadFetch {
     try {
       const source = target.source("latest");
       const layout = layoutOf(resolve(options.projectRoot));
-      if (await isUselessPartial(layout, source.target)) await removePartial(target, source);
+      await this.#dropUseless(target, source, layout);
       const isThere = await hasAhead(layout, source.target);
       if (isWished || isThere || this.#fetching !== undefined)
         await this.#settle(target, aheadWish(await facts(), isWished));
     } catch (thrown) {
       const message = `Nothing is fetched ahead: ${(thrown as Error).message}`;
       this.#context.emit({ event: "warning", target: name, message });
+    }
+  }
+
+  /** Removes a partial download that no run will use. A fault of it hinders nothing, and is told once. */
+  async #dropUseless(target: WatchTarget, source: Source, layout: Layout): Promise<void> {
+    try {
+      if (await isUselessPartial(layout, source.target)) await removePartial(target, source);
+      this.#hasTold = false;
+    } catch (thrown) {
+      if (this.#hasTold) return;
+      this.#hasTold = true;
+      const message = `${layout.partial(source.target)} is of no use, and cannot be removed: ${writeFault(thrown)}.`;
+      this.#context.emit({ event: "warning", target: target.name, message });
     }
   }
 
