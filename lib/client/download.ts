@@ -66,8 +66,9 @@ export interface DownloadOptions extends Transport {
   kept?: KeptBytes | undefined;
 }
 
-const failure = (code: "artifact_changed" | "download_incomplete" | "limit_exceeded", why: string) =>
-  operationError("download", code, why);
+/** @param status of the answer, where the answer itself is the fault */
+const failure = (code: "artifact_changed" | "download_incomplete" | "limit_exceeded", why: string, status?: number) =>
+  operationError("download", code, why, status === undefined ? {} : { status });
 
 /**
  * Streams a download across lost connections: resumes with Range and If-Range on the same ETag
@@ -80,6 +81,7 @@ export async function* download(options: DownloadOptions): AsyncGenerator<Buffer
   let { url, first } = options;
   const { kept, ask } = options;
   let range = await kept?.find();
+  const isRefused = kept?.isRefused === true;
   let received = 0;
   let total: number | undefined;
   let etag = range?.etag;
@@ -113,7 +115,7 @@ export async function* download(options: DownloadOptions): AsyncGenerator<Buffer
       if (answer.status === 200 || answer.status === 206) refuseWebPage(answer, request);
       // An answer that is an error says nothing of the bytes.
       if (range !== undefined && received === 0 && ANSWERS_OF_BYTES.has(answer.status) && !fits(answer, range)) {
-        const why = failure("artifact_changed", "the server has other bytes than those that are kept here.");
+        const why = failure("artifact_changed", "the server has other bytes than those kept here, or sends no parts.");
         if (mirror !== undefined) throw why;
         await kept!.refuse(why);
         range = etag = until = undefined;
@@ -157,11 +159,11 @@ export async function* download(options: DownloadOptions): AsyncGenerator<Buffer
                 `more than ${options.maxBytes} bytes came, which is more than one can have.`,
               );
             if (total !== undefined && received > total)
-              throw failure("download_incomplete", "more bytes came than the server promised.");
-            options.onReceived?.(received, total);
+              throw failure("download_incomplete", "more bytes came than the server promised.", answer.status);
             // Whoever gets the piece may decrypt it in its place.
             const written = kept?.take(useful, at, { ...came, size: total, etag });
             if (written !== undefined) await written;
+            options.onReceived?.(received, total);
             yield useful;
           }
           since = performance.now();
@@ -200,7 +202,8 @@ export async function* download(options: DownloadOptions): AsyncGenerator<Buffer
     const again =
       isTransient(why) || (why instanceof SealiftError && why.code === "download_incomplete" && received !== total);
     idle = received > before ? 0 : idle + 1;
-    if (!again || idle >= MAX_IDLE_TRIES || received > (total ?? Infinity)) throw lost(why);
+    const tries = received === 0 && isRefused ? 1 : MAX_IDLE_TRIES;
+    if (!again || idle >= tries || received > (total ?? Infinity)) throw lost(why);
     options.signal?.throwIfAborted();
     const delay = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** idle) * (0.75 + Math.random() / 2);
     const asked = askedWait(why as Error) ?? 0;
@@ -239,9 +242,8 @@ const ANSWERS_OF_BYTES: ReadonlySet<number> = new Set([200, 206, 416]);
 /** Tells whether an answer to a request for the first bytes is of the download that the kept bytes are of. */
 function fits(answer: HttpResponse, { size, etag }: KeptRange): boolean {
   const now = header(answer, "etag");
-  return (
-    answer.status === 206 && lengthOf(answer) === size && (etag === undefined || now === undefined || now === etag)
-  );
+  const isSame = lengthOf(answer) === size && (etag === undefined || now === undefined || now === etag);
+  return answer.status === 206 && rangeStart(answer) === "0" && isSame;
 }
 
 /** Returns the bytes to skip at the start of the answer, after checking that it continues the same artifact. */
@@ -251,11 +253,16 @@ function startOf(response: HttpResponse, received: number, etag: string | undefi
   if (etag !== undefined && now !== undefined && now !== etag)
     throw failure("artifact_changed", "its bytes changed in the middle.");
   if (response.status === 200) return received;
-  const start = /^bytes (\d+)-/.exec(header(response, "content-range") ?? "")?.[1];
-  if (start !== String(received))
-    throw failure("download_incomplete", "the server answered another range than the one asked for.");
+  if (rangeStart(response) !== String(received)) {
+    const why = "the server answered another range than the one asked for.";
+    throw failure("download_incomplete", why, response.status);
+  }
   return 0;
 }
+
+/** Returns the offset of an answer's first byte, as the server wrote it; undefined where it states none. */
+const rangeStart = (response: HttpResponse): string | undefined =>
+  /^bytes (\d+)-/.exec(header(response, "content-range") ?? "")?.[1];
 
 /** Returns the whole artifact's length, from Content-Range or Content-Length. */
 function lengthOf(response: HttpResponse): number | undefined {

@@ -1,3 +1,6 @@
+import type { Code } from "../contract/codes.ts";
+import { SealiftError } from "../contract/errors.ts";
+
 /** Contiguous part of a download that an earlier run has kept. */
 export interface KeptRange {
   /** Offset of its first byte, at least 1. What is before it is always fetched, which shows whether it still fits. */
@@ -26,6 +29,11 @@ export interface Progress {
  * signature. None of these calls throws, but for {@link read}.
  */
 export interface KeptBytes {
+  /**
+   * Whether the server has refused a part of this download. The whole is asked for then, without the kept bytes, and
+   * the first request for it is made once: a server that is merely down would refuse the whole as well.
+   */
+  readonly isRefused: boolean;
   /** Returns the bytes that an earlier run has kept; undefined for none. */
   find(): Promise<KeptRange | undefined>;
   /** Streams kept bytes. It may end early. */
@@ -41,6 +49,13 @@ export interface KeptBytes {
   /** Tells that the download itself has failed, not what was made of its bytes. */
   lost(why: unknown): void;
 }
+
+/** Failures without an answer of the server: the network is away, silent, or was cut in the middle. */
+const OF_THE_NETWORK: ReadonlySet<Code> = new Set(["connection_failed", "timed_out", "download_incomplete"]);
+
+/** Tells whether a download failed since the server has answered with something else than the bytes asked for. */
+export const isAnswer = (why: unknown): boolean =>
+  why instanceof SealiftError && (why.status !== undefined || !OF_THE_NETWORK.has(why.code));
 
 /** Time of waiting before which no rate is known, in milliseconds. */
 const KNOWN_AFTER_MS = 2000;

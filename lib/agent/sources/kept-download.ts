@@ -1,5 +1,5 @@
 import { statfs } from "node:fs/promises";
-import { isFast, isSlow, type KeptBytes, type KeptRange, type Progress } from "../../client/kept-bytes.ts";
+import { isAnswer, isFast, isSlow, type KeptBytes, type KeptRange, type Progress } from "../../client/kept-bytes.ts";
 import type { KeptArchive } from "../../client/marketplace-client.ts";
 import { asSealiftError } from "../../contract/errors.ts";
 import { dropPartial, keptEtag, PartialFile } from "../../releases/partial.ts";
@@ -44,6 +44,10 @@ export class KeptDownload implements KeptArchive {
   /** Piece being written. It never rejects. */
   #writing: Promise<void> | undefined;
   #lost: unknown;
+  /** Whether this attempt asked for a part of the download, since an earlier run has kept one. */
+  #asksPart = false;
+  /** Why the server refused a part: the whole is asked for, and once it comes, what is kept goes. */
+  #refusal: unknown;
 
   constructor(version: string, context: Pick<FetchContext, "layout" | "target" | "emit">) {
     this.#version = version;
@@ -55,9 +59,10 @@ export class KeptDownload implements KeptArchive {
     return this.#usedBytes;
   }
 
-  /** Tells whether bytes of this version are kept, and drops those of another one. */
+  /** Tells whether kept bytes of this version are to be used, and drops those of another one. */
   async isThere(): Promise<boolean> {
-    return (await this.signature()) !== undefined;
+    if (this.#refusal !== undefined) return false;
+    return (this.#asksPart = (await this.signature()) !== undefined);
   }
 
   /** Returns the signature of the kept bytes; undefined for none. Drops those of another version. */
@@ -82,6 +87,7 @@ export class KeptDownload implements KeptArchive {
     const attempt = (this.#attempt = {});
     const isUnderWay = (): boolean => this.#attempt === attempt;
     return {
+      isRefused: this.#refusal !== undefined,
       find: () => this.#find(),
       read: (range) => this.#read(range),
       take: (piece, at, progress) => (isUnderWay() ? this.#take(piece, at, progress) : undefined),
@@ -97,6 +103,7 @@ export class KeptDownload implements KeptArchive {
 
   async #find(): Promise<KeptRange | undefined> {
     await this.#close();
+    if (this.#refusal !== undefined) return (this.#range = undefined);
     const { layout, target } = this.#context;
     const file = await PartialFile.open(layout, target);
     if (file === undefined || file.header.signature !== this.#of.signature) {
@@ -105,6 +112,7 @@ export class KeptDownload implements KeptArchive {
       return (this.#range = undefined);
     }
     this.#file = file;
+    this.#asksPart = true;
     const { from, size, etag } = file.header;
     return (this.#range = { from, end: file.end, size, etag: etag ?? undefined });
   }
@@ -127,6 +135,7 @@ export class KeptDownload implements KeptArchive {
 
   #take(piece: Buffer, at: number, progress: Progress): Promise<void> | undefined {
     const { size, etag } = progress;
+    if (this.#refusal !== undefined) return (this.#writing = this.#giveUp(this.#refusal));
     if (this.#isOver || size === undefined) return undefined;
     if (this.#file === undefined && (at === 0 || !isSlow(size - at, progress))) return undefined;
     this.#isFast ||= isFast(size, progress);
@@ -135,18 +144,35 @@ export class KeptDownload implements KeptArchive {
 
   /**
    * Judges the failure of an attempt, before any other source is blamed for it. Bytes that could not be verified go.
+   * Where the server has refused a part they are left aside, and go once
+   * it sends the whole: they would be refused again in each run. A network that is away costs none of them.
    *
    * @param isVerified whether the signature of the bytes was verified
-   * @returns whether bytes of an earlier run were among them, so that the same attempt without them is due
+   * @returns whether the same attempt without kept bytes is due
    */
   async judge(thrown: unknown, isVerified: boolean): Promise<boolean> {
+    // What fails before the bytes are asked for is the hub's answer about them.
+    const lost = this.#attempt === undefined ? thrown : this.#lost;
+    const asksPart = this.#asksPart;
+    this.#asksPart = false;
     await this.#endAttempt();
-    const hasChanged = this.#lost !== undefined && asSealiftError(this.#lost).code === "artifact_changed";
-    if (isVerified || (this.#lost !== undefined && !hasChanged)) return false;
+    if (isVerified) return false;
+    if (lost !== undefined && asSealiftError(lost).code !== "artifact_changed") {
+      const isDue = asksPart && isAnswer(lost);
+      if (isDue) this.#refusal = lost;
+      return isDue;
+    }
     const isDue = this.#usedBytes > 0 && asSealiftError(thrown).code !== "disk_full";
     if (isDue) this.#tellUnusable(thrown);
     await this.drop();
     return isDue;
+  }
+
+  /** Drops what the server does not go on with. */
+  async #giveUp(refusal: unknown): Promise<void> {
+    this.#refusal = undefined;
+    this.#tellUnusable(refusal);
+    await this.drop();
   }
 
   /**
@@ -155,6 +181,7 @@ export class KeptDownload implements KeptArchive {
    */
   async end(isVerified: boolean): Promise<void> {
     await this.#endAttempt();
+    this.#refusal = undefined;
     const file = this.#file;
     if (file === undefined) return;
     const { size, from } = file.header;
