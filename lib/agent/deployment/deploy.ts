@@ -7,7 +7,7 @@ import { sendReports } from "../reports/outbox.ts";
 import type { Source } from "../sources/source.ts";
 import { endInterrupted } from "./interrupted.ts";
 import { perform, type RunOutcome, type RunPlan, switchOver, unchanged } from "./pipeline.ts";
-import { type DeployOptions, type DeployResult, lockRoot, type Run } from "./run.ts";
+import { type DeployOptions, type DeployResult, errorOf, lockRoot, type Run } from "./run.ts";
 import { condemn, walk } from "./walk.ts";
 
 /**
@@ -37,6 +37,10 @@ async function follow(run: Run, previous: Release | undefined): Promise<RunOutco
         condemn: (error, switched) => condemn(run, resolved, error, switched),
       });
     },
+  }).catch(async (thrown: unknown) => {
+    // The next run needs the room more than the bytes.
+    if (errorOf(run, thrown).code === "disk_full") await dropPartial(run.layout, run.source.target).catch(() => {});
+    throw thrown;
   });
   // Nothing of the version will be fetched again.
   await dropPartial(run.layout, run.source.target).catch(() => {});

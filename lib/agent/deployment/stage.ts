@@ -3,12 +3,13 @@ import { dirname, join } from "node:path";
 import type { Attempt } from "../../releases/journal.ts";
 import { writeJsonFile } from "../../releases/json-file.ts";
 import { ATTEMPT_FILE } from "../../releases/layout.ts";
+import { dropPartial, hasPartial } from "../../releases/partial.ts";
 import { newReleaseName } from "../../releases/release.ts";
 import { makeFolder } from "../../support/files.ts";
 import type { Fetched } from "../sources/source.ts";
 import type { Admitted } from "./admit.ts";
 import { bootId } from "./interrupted.ts";
-import type { Run } from "./run.ts";
+import { errorOf, type Run } from "./run.ts";
 
 /** Verified tree in its private folder. Disposing of it removes what is left there. */
 export interface StagedTree extends AsyncDisposable {
@@ -41,14 +42,19 @@ export async function stageTree(run: Run, { resolved, evidence }: Admitted): Pro
   const folder = layout.staging(target, attempt.release);
   const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
   await makeFolder(dirname(folder));
-  try {
+  const fetch = async (keeps: boolean): Promise<Fetched> => {
     await mkdir(folder, { mode: 0o700 });
     await writeJsonFile(join(folder, ATTEMPT_FILE), attempt);
     const { limits } = options;
     const measuresArtifact = evidence?.restsOnArtifact === true;
-    const keeps = run.isTrial !== true;
-    const context = { layout, target, staging: folder, limits, emit, signal, measuresArtifact, keeps };
-    const fetched = await resolved.fetch(context);
+    return resolved.fetch({ layout, target, staging: folder, limits, emit, signal, measuresArtifact, keeps });
+  };
+  try {
+    const fetched = await fetch(run.isTrial !== true).catch(async (thrown: unknown) => {
+      if (run.isTrial === true || !(await freesKept(run, resolved.version, thrown))) throw thrown;
+      await remove();
+      return fetch(false);
+    });
     if (evidence !== undefined) (await import("../policy/evidence.ts")).requireSame(evidence, fetched);
     const { repo, artifactSha256: artifact_sha256, signer, reported } = fetched;
     draft.fetched({ repo, artifact_sha256, signer, plugins: [...reported] });
@@ -57,4 +63,19 @@ export async function stageTree(run: Run, { resolved, evidence }: Admitted): Pro
     await remove();
     throw error;
   }
+}
+
+/**
+ * Drops the bytes that the download has kept where the disk is full: the tree needs their room. Free space alone does
+ * not tell beforehand, since it shows no quota.
+ *
+ * @returns whether there were any
+ */
+async function freesKept(run: Run, version: string, thrown: unknown): Promise<boolean> {
+  const { layout, source, emit } = run;
+  const { code, message: reason } = errorOf(run, thrown);
+  if (code !== "disk_full" || !(await hasPartial(layout, source.target).catch(() => false))) return false;
+  await dropPartial(layout, source.target).catch(() => {});
+  emit({ event: "partial.unusable", version, code, reason });
+  return true;
 }

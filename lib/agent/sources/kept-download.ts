@@ -2,7 +2,7 @@ import { statfs } from "node:fs/promises";
 import { isAnswer, isFast, isSlow, type KeptBytes, type KeptRange, type Progress } from "../../client/kept-bytes.ts";
 import type { KeptArchive } from "../../client/marketplace-client.ts";
 import { asSealiftError } from "../../contract/errors.ts";
-import { dropPartial, keptEtag, PartialFile } from "../../releases/partial.ts";
+import { dropPartial, hasPartial, keptEtag, PartialFile } from "../../releases/partial.ts";
 import { writeFault } from "../../support/files.ts";
 import type { FetchContext } from "./source.ts";
 
@@ -48,6 +48,8 @@ export class KeptDownload implements KeptArchive {
   #asksPart = false;
   /** Why the server refused a part: the whole is asked for, and once it comes, what is kept goes. */
   #refusal: unknown;
+  /** Whether this run has kept or used anything that a full disk may want back. */
+  #tookRoom = false;
 
   constructor(version: string, context: Pick<FetchContext, "layout" | "target" | "emit">) {
     this.#version = version;
@@ -112,7 +114,7 @@ export class KeptDownload implements KeptArchive {
       return (this.#range = undefined);
     }
     this.#file = file;
-    this.#asksPart = true;
+    this.#asksPart = this.#tookRoom = true;
     const { from, size, etag } = file.header;
     return (this.#range = { from, end: file.end, size, etag: etag ?? undefined });
   }
@@ -143,8 +145,8 @@ export class KeptDownload implements KeptArchive {
   }
 
   /**
-   * Judges the failure of an attempt, before any other source is blamed for it. Bytes that could not be verified go.
-   * Where the server has refused a part they are left aside, and go once
+   * Judges the failure of an attempt, before any other source is blamed for it. Bytes that could not be verified go,
+   * and so do all of them where the disk is full. Where the server has refused a part they are left aside, and go once
    * it sends the whole: they would be refused again in each run. A network that is away costs none of them.
    *
    * @param isVerified whether the signature of the bytes was verified
@@ -156,16 +158,28 @@ export class KeptDownload implements KeptArchive {
     const asksPart = this.#asksPart;
     this.#asksPart = false;
     await this.#endAttempt();
+    if (asSealiftError(thrown).code === "disk_full") return this.#givesRoom(thrown);
     if (isVerified) return false;
     if (lost !== undefined && asSealiftError(lost).code !== "artifact_changed") {
       const isDue = asksPart && isAnswer(lost);
       if (isDue) this.#refusal = lost;
       return isDue;
     }
-    const isDue = this.#usedBytes > 0 && asSealiftError(thrown).code !== "disk_full";
+    const isDue = this.#usedBytes > 0;
     if (isDue) this.#tellUnusable(thrown);
     await this.drop();
     return isDue;
+  }
+
+  /** Gives a full disk the room back, and ends the keeping. Returns whether there was any to give. */
+  async #givesRoom(thrown: unknown): Promise<boolean> {
+    const { layout, target } = this.#context;
+    const tookRoom = this.#tookRoom || (await hasPartial(layout, target).catch(() => false));
+    this.#tookRoom = false;
+    this.#isOver = true;
+    if (tookRoom) this.#tellUnusable(thrown);
+    await this.drop();
+    return tookRoom;
   }
 
   /** Drops what the server does not go on with. */
@@ -219,6 +233,7 @@ export class KeptDownload implements KeptArchive {
           return await this.#endKeeping("the disk has no room for them beside what the deployment needs");
       }
       if (this.#isFast) return;
+      this.#tookRoom = true;
       this.#file ??= await PartialFile.create(layout, target, {
         ...{ v: 1, version: this.#version, signature: this.#of.signature, size, etag: keptEtag(etag), from: at },
         at: new Date().toISOString(),
