@@ -18,7 +18,7 @@ import type { DeploymentReport } from "../contract/surfaces/reports.ts";
 import type { RootMark } from "../contract/trust/marks.ts";
 import { readJson, refuseWebPage, statusError } from "./answers.ts";
 import { ask, type Asking, askPages, requestOf } from "./ask.ts";
-import { download, DOWNLOADS, type MirrorUse } from "./download.ts";
+import { download, type DownloadOptions, DOWNLOADS, type MirrorUse } from "./download.ts";
 import { formBody, wholeFile } from "./file-form.ts";
 import { header, type HttpRequest, type HttpResponse, operationError, send } from "./http.ts";
 import { hostHeaders, type HubConnection } from "./hub-connection.ts";
@@ -113,6 +113,7 @@ export class MarketplaceClient {
    *
    * @param mirrors tried first for the bytes; the headers come from the hub, and no mirror gets the key
    * @param kept bytes that outlive an interruption; only what is missing of them is fetched
+   * @param onResumed called when a download is resumed after a lost connection
    * @throws ArtifactError; `signature_missing` and `signature_invalid` for a malformed X-Signature
    */
   async install<T>(
@@ -120,11 +121,13 @@ export class MarketplaceClient {
     consume: (headers: InstallHeaders, body: Readable) => Promise<T>,
     mirrors?: MirrorUse,
     kept?: KeptArchive,
+    onResumed?: DownloadOptions["onResumed"],
   ): Promise<T> {
     const { mirrors: _urls, ...transport } = this.#options;
     const request = this.#installRequest(version);
     const ask = (headers: Record<string, string>): HttpRequest => ({ ...request, headers });
-    const hub = { ...transport, maxBytes: MAX_PLAINTEXT_BYTES, url: request.url, ask };
+    const resumption = onResumed === undefined ? {} : { onResumed };
+    const hub = { ...transport, ...resumption, maxBytes: MAX_PLAINTEXT_BYTES, url: request.url, ask };
     const isMirrored = mirrors !== undefined && mirrors.urls.length > 0;
     if (isMirrored || (await kept?.isThere()) === true) {
       const { headers, url } = await this.#shown(version);
@@ -132,7 +135,10 @@ export class MarketplaceClient {
       if (isMirrored && url !== undefined) {
         const renew = async (): Promise<string> => (await this.#shown(version)).url ?? url;
         const { maxBytes } = hub;
-        return consume(headers, readable(download({ ...transport, ...bytes, maxBytes, url, renew, mirrors })));
+        return consume(
+          headers,
+          readable(download({ ...transport, ...resumption, ...bytes, maxBytes, url, renew, mirrors })),
+        );
       }
       if (!isMirrored) return consume(headers, readable(download({ ...hub, ...bytes })));
     }

@@ -26,7 +26,9 @@ export const runningFields = (
 export class ReportDraft {
   readonly #warnings: string[] = [];
   readonly #steps: StepOutcome[] = [];
+  /** Bytes that the present attempt has fetched, and those before it. */
   #bytes = 0;
+  #bytesBefore = 0;
   /** Bytes of the download that came from the disk. */
   #kept = 0;
   #version: string | null = null;
@@ -39,7 +41,12 @@ export class ReportDraft {
   hear(event: AgentEvent): void {
     if (event.event === "warning") this.#warnings.push(event.message);
     if (event.event === "partial.used") this.#kept = event.bytes;
-    if (event.event === "partial.unusable") this.#kept = 0;
+    if (event.event === "partial.unusable") {
+      this.#bytesBefore += this.#bytes;
+      this.#bytes = this.#kept = 0;
+    }
+    // A fault of the disk may have ended the kept bytes early.
+    if (event.event === "fetch.done") this.#kept = event.kept_bytes ?? 0;
     if (event.event === "fetch.progress" || event.event === "fetch.done")
       this.#bytes = Math.max(0, event.bytes - this.#kept);
     if (event.event === "resolve.ok") this.#version = event.version;
@@ -83,7 +90,7 @@ export class ReportDraft {
       resolved_version: this.#version,
       ...this.#artifact,
       steps: [...this.#steps],
-      bytes: this.#bytes,
+      bytes: this.#bytesBefore + this.#bytes,
       warnings: [...this.#warnings],
     };
   }

@@ -199,9 +199,10 @@ async function fetchArchive(
   };
   const mirrors = new RunMirrors(options.mirrors ?? [], context);
   const kept = context.keeps === true ? new KeptDownload(version, context) : undefined;
+  const onResumed = (bytes: number, reason: string): void => emit({ event: "fetch.resumed", bytes, reason });
   const { repo, author, ...spooled } =
     (await takeAhead(client, version, take, context)) ??
-    (await mirrors.fetch(undefined, () => client.install(version, take, mirrors, kept), kept));
+    (await mirrors.fetch(undefined, () => client.install(version, take, mirrors, kept, onResumed), kept));
   emit({ event: "verify.ok", check: "hmac" });
   if (author !== undefined) emit({ event: "verify.ok", check: "signature" });
   const tree = join(staging, "tree");

@@ -24,6 +24,24 @@ t.test("a report begins with the cause, and keeps the chain behind it once", (t)
   t.end();
 });
 
+t.test("a report counts what came over the network, and what came in vain", (t) => {
+  const draft = new ReportDraft();
+  const version = "1.0.0";
+  const progress = (bytes: number) =>
+    draft.hear({ event: "fetch.progress", bytes, size_bytes: 100, unpacked_bytes: 0 });
+  const done = { event: "fetch.done", bytes: 100, files: 1, unpacked_bytes: 100 } as const;
+  draft.hear({ event: "partial.used", version, bytes: 60, size_bytes: 100 });
+  progress(80);
+  t.equal(draft.facts().bytes, 20);
+  draft.hear({ ...done, kept_bytes: 50 });
+  t.equal(draft.facts().bytes, 50, "the disk gave fewer than it had");
+  draft.hear({ event: "partial.unusable", version, code: "signature_invalid", reason: "" });
+  progress(30);
+  draft.hear(done);
+  t.equal(draft.facts().bytes, 150);
+  t.end();
+});
+
 t.test("a hub takes the steps that an agent tells, however many and long they are", (t) => {
   const step = { action: "a".repeat(300), status: "failed", duration_ms: 3, error_message: "e".repeat(9000) } as const;
   const steps: StepOutcome[] = Array.from({ length: 150 }, (_, index) => ({ ...step, id: `step ${index}` }));
