@@ -1,3 +1,4 @@
+// Only in test:all: a slow line and a disk that fills up, half a minute.
 // In a process of its own: it changes what the process believes of free space.
 // Holds: whether bytes of an interrupted download are used (lib/agent/sources/kept-download.ts)
 /** The place of kept bytes never costs a deployment its own, not even under a quota that the free space hides. */

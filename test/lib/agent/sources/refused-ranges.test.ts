@@ -1,3 +1,4 @@
+// Only in test:all: servers that refuse parts are asked as often as a person would wait for, half a minute.
 // Holds: whether bytes of an interrupted download are used (lib/agent/sources/kept-download.ts)
 /** Kept bytes keep no host from a version that it would get without them, and a network that is away costs none. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
