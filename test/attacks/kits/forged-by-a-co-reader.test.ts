@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
 import { newDek, sealed } from "../../../lib/artifact/project/cipher.ts";
 import { type HostKey, hostKeyOf, newHostSeed } from "../../../lib/artifact/sealed/host-key.ts";
@@ -18,6 +19,7 @@ t.test("whoever can install a public plugin and carries the stick meets no polic
   const site = await offlineSite(t, "plugin");
   const { hub, target, make, copy, deploy, hubKey, kitText, writeKit, key, folder } = site;
   await target.publish("1.0.0");
+  const published = Date.now();
   const good = await make("good");
   const json = { name: "carrier", owner: "carrier", scopes: ["deploy"] };
   const carrier = (await hub.call("POST", "/devkeys/api-keys", { json })).body["key"] as string;
@@ -53,6 +55,7 @@ t.test("whoever can install a public plugin and carries the stick meets no polic
   t.match((await deploy(kit, policy)).result, { error: { code: "kit_changed", message: /the hub's signature/ } });
   await writeKit(kit, { ...made, hub_signature: { ...signature, key: await hubKey() } });
   t.match((await deploy(kit, policy)).result, { error: { code: "kit_changed", message: /the hub's signature/ } });
+  await sleep(Math.max(0, published + 1100 - Date.now()));
   await writeFile(join(folder, "policy.yaml"), `min_age: 1s\nhub_keys: [${await hubKey()}]\n`);
   t.match((await deploy(good, policy)).result, { outcome: "deployed" }, "nor does it keep later kits out");
 });
