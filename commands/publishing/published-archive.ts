@@ -10,7 +10,7 @@ import { retryLine } from "./publish-events.ts";
 /** Warning for a record without `signer_public_key`, although the archive was signed. */
 const NOT_KEPT = "The hub does not know signatures of authors: the version is published without yours.";
 
-/** Returns what tells of the attempts of an upload: as events with `--json`, else as remarks. */
+/** Returns a listener that prints the attempts of an upload: events with `--json`, else remarks. */
 export const tellingRetries =
   ({ json, note, print }: Pick<ReturnType<SealiftCommand["surroundings"]>, "json" | "note" | "print">) =>
   (event: RetryEvent): void =>

@@ -89,7 +89,7 @@ function refusalBy(grants: ApplicationsFile | undefined, apps: Applications): Re
   return { message, faults, isLasting: true };
 }
 
-/** Returns what an operator's grants lack for an application. */
+/** Lists the rights that an application needs and the operator's grants do not give. */
 function grantFaults(granted: ApplicationsFile["applications"], id: string, app: Application): string[] {
   const grant = granted[id];
   if (grant === undefined) return [`the application ${id} is not allowed to run`];

@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
-import { open, readdir, rename, rm } from "node:fs/promises";
+import { open, readdir, rename, rm, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { ifThere, makeFolder, statsOf } from "../../support/files.ts";
 import { IncomingFile } from "./incoming-file.ts";
@@ -45,15 +44,11 @@ export class IncomingFolder {
   /** Continues a kept file at its end. @returns undefined when it is there no more: somebody else has it */
   async reopen(path: string, adopt: Adopt): Promise<IncomingBlob | undefined> {
     const growing = withEnding(path, GROWING);
-    this.#arriving.add(growing);
-    try {
-      // Whoever renames it has it.
-      if ((await ifThere(rename(path, growing).then(() => true))) === undefined) return undefined;
-      return await this.#opened(growing, "r+", adopt);
-    } finally {
-      // From here on the file says itself when it is gone.
-      if (!existsSync(growing)) this.#arriving.delete(growing);
-    }
+    const now = new Date();
+    // Its last byte may be hours old, and others would take it for a dead process's. Whoever renames it has it.
+    const taking = utimes(path, now, now).then(() => rename(path, growing));
+    const isTaken = (await ifThere(taking.then(() => true))) ?? false;
+    return isTaken ? this.#opened(growing, "r+", adopt) : undefined;
   }
 
   async #opened(path: string, flags: "wx+" | "r+", adopt: Adopt): Promise<IncomingBlob> {

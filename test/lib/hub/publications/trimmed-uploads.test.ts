@@ -45,3 +45,17 @@ t.test("a file that a request goes on with is not removed by the limit", async (
   t.ok(existsSync(goesOn!.blob.path), "its file is still there");
   await goesOn![Symbol.asyncDispose]();
 });
+
+t.test("an old upload that somebody goes on with grows for other hubs, too", async (t) => {
+  const folder = temporaryFolder(t);
+  const [blobs, others] = [new DiskBlobs(folder), new DiskBlobs(folder)];
+  await blobs.prepare();
+  const blob = await blobs.create("ab");
+  await blob.write(Buffer.alloc(1000, 7));
+  const path = await blob.keep();
+  await utimes(path, new Date(0), new Date(0));
+  t.match(await others.kept("ab"), [{ grows: false, bytes: 1000 }]);
+  await using again = await blobs.reopen(path);
+  t.equal(again?.size, 1000);
+  t.match(await others.kept("ab"), [{ grows: true, bytes: 1000 }]);
+});
