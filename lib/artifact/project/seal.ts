@@ -56,8 +56,8 @@ export function drawKeys(
   return { dek, signer: hedgedSigner(seed, { ...names, listing: tree.members.stampDigest(), dek }) };
 }
 
-/** Bytes of compressed output sealed and written at a time. */
-const OUTPUT_BYTES = 256 * 1024;
+/** Bytes of compressed output sealed and written at a time: the compressor waits for the main thread after each. */
+const OUTPUT_BYTES = 1024 * 1024;
 
 /** Seals a project whose files have been read before, in the manner of {@link sealListed}. */
 export async function sealProject(project: SourceProject, options: SealOptions): Promise<SealedArtifact> {
