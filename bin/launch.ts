@@ -22,20 +22,20 @@ interface LaunchOptions {
   env?: Readonly<Record<string, string>>;
   /** Whether the program may do its work with little: then it calls what `main` is given before it does more. */
   isLean?: boolean;
+  /** Whether nobody waits for its start: it compiles only what runs, and optimizes only what runs for long. */
+  isPatient?: boolean;
   /** Whether other people's code may be loaded: none of it is kept in the folder of compiled code. */
   loadsPlugins?: boolean;
 }
 
 /**
- * Settings that keep a hub small. V8 would let its young heap grow to 64 MB of garbage, and keep it while requests
- * come; the old heap would hold at least as much garbage as live objects. The C library would give each thread 2 to 4
- * MB of its own.
+ * Settings that keep a hub small. V8 would let its young heap grow to 64 MB of garbage, and the old one hold at least
+ * as much garbage as live objects. The C library would give each thread 2 to 4 MB of its own.
  */
 export const SMALL_HEAP = {
   nodeFlags: ["--max-semi-space-size=4", "--heap-growing-percent=50"],
   env: { MALLOC_ARENA_MAX: "1" },
 } satisfies LaunchOptions;
-
 const HEAVY = ["WebSocket", "CloseEvent", "MessageEvent"];
 
 /** Tells whether a command line asks for help or the version, which needs no `node:http`. */
@@ -51,7 +51,7 @@ const isBuilt = (): boolean => import.meta.url.endsWith(".js");
 /** Runs `main` on a Node that is new enough: this one, or else the pinned one where it is installed. */
 export function launch(
   main: (prepare: () => void) => Promise<number>,
-  { nodeFlags = [], env = {}, isLean = false, loadsPlugins = false }: LaunchOptions = {},
+  { nodeFlags = [], env = {}, isLean = false, isPatient = false, loadsPlugins = false }: LaunchOptions = {},
 ): void {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   if (major < REQUIRED.major || (major === REQUIRED.major && minor < REQUIRED.minor)) return void runWithPinnedNode();
@@ -80,7 +80,9 @@ export function launch(
     process.execve!(process.execPath, [...args, ...words], { ...env, ...process.env });
   }
   const isCompiled = !loadsPlugins || (isBuilt() && !isOneFile());
-  if (isCompiled) resolveOwnModules(loadsPlugins ? useCompiledCodeUntil() : useCompiledCode());
+  if (isPatient) process.getBuiltinModule("node:v8").setFlagsFromString("--efficiency-mode --no-sparkplug");
+  else if (isCompiled && !loadsPlugins) useCompiledCode();
+  if (isCompiled) resolveOwnModules(loadsPlugins ? useCompiledCodeUntil() : undefined);
   const prepare = (): void => {
     if (isCompiled && !isTold) lightenHttp();
     outliveLostOutput();
@@ -176,11 +178,10 @@ function resolveOwnModules(onForeign?: () => void): void {
 }
 
 /**
- * Lets Node keep the code that it compiles in this user's own cache folder. The package contains none, since compiled
- * code would run in place of the source that people read. Node's default folder in /tmp is not used: another user could
- * plant code there.
+ * Lets Node keep the code that it compiles in this user's own cache folder: in Node's default one in /tmp, another user
+ * could plant code. The package contains none, since it would run in place of the source that people read.
  */
-function useCompiledCode(): undefined {
+function useCompiledCode(): void {
   const folder = codeFolder();
   if (folder !== undefined) module.enableCompileCache(folder);
 }

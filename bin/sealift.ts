@@ -4,6 +4,7 @@ import { launch, SMALL_HEAP } from "./launch.ts";
 const loadsPlugins = /^(?:runtime|plugin)/.test(process.argv[2] ?? "");
 const isRun = process.argv[2] === "app" && process.argv[3] === "run";
 const isHub = process.argv[2] === "hub" && process.argv[3] === "serve";
+const isWatch = process.argv[2] === "watch" && !process.argv.includes("--once");
 
 launch(
   async (prepare) => {
@@ -27,5 +28,5 @@ launch(
     ]);
     return runProgram("sealift", COMMANDS, process.argv.slice(2));
   },
-  { ...(isHub && SMALL_HEAP), isLean: isRun, loadsPlugins },
+  { ...(isHub && SMALL_HEAP), isLean: isRun, isPatient: isWatch, loadsPlugins },
 );

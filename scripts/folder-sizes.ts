@@ -6,6 +6,7 @@ const LIMIT = 1500;
 /** Reasons why folders of `lib` are larger than that. */
 const REASONS: Readonly<Record<string, string>> = {
   "contract/files": "the formats of files, a file each: plans, manifests, applications, settings",
+  "contract/surfaces": "requests and answers of each surface, and the records that several features show",
   contract: "codes, errors, blame, audit actions, and what no single surface owns",
   "hub/access": "who may do what: keys, sessions, people, and what each key hands on",
   "hub/features/rollouts":

@@ -5,6 +5,7 @@ import { header, type HttpRequest, send } from "../client/http.ts";
 import type { HubConnection } from "../client/hub-connection.ts";
 import { searchTargets } from "../client/marketplace-client.ts";
 import { asSealiftError } from "../contract/errors.ts";
+import { later } from "../contract/later.ts";
 import { baseUrl } from "../contract/surfaces/paths.ts";
 import { failed, type Finding, ok, warning } from "./finding.ts";
 
@@ -46,12 +47,14 @@ async function hubFinding(hub: HubConnection): Promise<Finding> {
   }
 }
 
-const part = z.object({ ok: z.boolean(), trouble: z.string().optional() });
-const readinessOfHub = z.object({
-  parts: z.object({ database_read: part, database_write: part, blobs: part }).optional(),
-  connections: z.object({ open: z.int(), most: z.int().optional(), shed: z.int() }),
-  descriptors: z.object({ open: z.int(), limit: z.int() }).optional(),
-});
+const part = later(() => z.object({ ok: z.boolean(), trouble: z.string().optional() }));
+const readinessOfHub = later(() =>
+  z.object({
+    parts: z.object({ database_read: part, database_write: part, blobs: part }).optional(),
+    connections: z.object({ open: z.int(), most: z.int().optional(), shed: z.int() }),
+    descriptors: z.object({ open: z.int(), limit: z.int() }).optional(),
+  }),
+);
 type Readiness = z.infer<typeof readinessOfHub>;
 
 /** Reports the hub's storage, and its room for further connections and files. Yields nothing that it does not state. */

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { MAX_PLAINTEXT_BYTES } from "../artifact/limits.ts";
 import { SealiftError } from "../contract/errors.ts";
 import { shownVersion } from "../contract/facts/version.ts";
+import { later } from "../contract/later.ts";
 import * as routes from "../contract/marketplace/routes.ts";
 import { reportTarget } from "../contract/reports/routes.ts";
 import { HEADERS } from "../contract/surfaces/headers.ts";
@@ -32,15 +33,17 @@ import { withRetries } from "./retry.ts";
  * Part of a detail record that a client needs. Only `latest_version` is in the contract
  * (docs/contract/marketplace.md#detail): other fields are ignored unless they have Sealift's form.
  */
-const detailAnswer = z.looseObject({
-  latest_version: z.string().nullish(),
-  id: z.string().optional().catch(undefined),
-  name: z.string().optional().catch(undefined),
-  next: latestFacts.next.catch(undefined),
-  withdrawn: latestFacts.withdrawn.catch(undefined),
-  root_version: latestFacts.root_version.catch(undefined),
-  versions: z.array(shownVersion).optional().catch(undefined),
-});
+const detailAnswer = later(() =>
+  z.looseObject({
+    latest_version: z.string().nullish(),
+    id: z.string().optional().catch(undefined),
+    name: z.string().optional().catch(undefined),
+    next: latestFacts.next.catch(undefined),
+    withdrawn: latestFacts.withdrawn.catch(undefined),
+    root_version: latestFacts.root_version.catch(undefined),
+    versions: z.array(shownVersion).optional().catch(undefined),
+  }),
+);
 export type Detail = z.output<typeof detailAnswer>;
 
 /**

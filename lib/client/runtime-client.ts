@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { later } from "../contract/later.ts";
 import { HEADERS } from "../contract/surfaces/headers.ts";
 import { baseUrl } from "../contract/surfaces/paths.ts";
 import { segment } from "../contract/surfaces/segment.ts";
@@ -11,18 +12,22 @@ export interface RuntimeClientOptions extends Transport {
   pluginKey: string;
 }
 
-const acknowledged = z.looseObject({ status: z.string() });
-const pluginStatus = z.looseObject({
-  name: z.string(),
-  state: z.enum(["loaded", "idle", "error"]),
-  release: z.string().nullish(),
-  error: z.string().nullish(),
-});
-const statusAnswer = z.looseObject({ plugins: z.array(pluginStatus) });
-const healthAnswer = z.looseObject({
-  status: z.string(),
-  checks: z.record(z.string(), z.looseObject({ status: z.string(), message: z.string().nullish() })).default({}),
-});
+const acknowledged = later(() => z.looseObject({ status: z.string() }));
+const pluginStatus = later(() =>
+  z.looseObject({
+    name: z.string(),
+    state: z.enum(["loaded", "idle", "error"]),
+    release: z.string().nullish(),
+    error: z.string().nullish(),
+  }),
+);
+const statusAnswer = later(() => z.looseObject({ plugins: z.array(pluginStatus) }));
+const healthAnswer = later(() =>
+  z.looseObject({
+    status: z.string(),
+    checks: z.record(z.string(), z.looseObject({ status: z.string(), message: z.string().nullish() })).default({}),
+  }),
+);
 
 /** Client of the management routes of surface C. @throws DeploymentError; AuthenticationError for a wrong key */
 export class RuntimeClient {

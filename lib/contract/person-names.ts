@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { later } from "./later.ts";
 
 /** Returns a text in its composed form, without blanks around it, and with one space for each run of blanks. */
 const tidied = (text: string): string =>
@@ -11,12 +12,14 @@ const tidied = (text: string): string =>
  * Name of a person, as sign-on names the person's keys, such as `anna by https://id.example.org`. Characters that
  * nobody sees are refused, and blanks are tidied.
  */
-export const personName = z
-  .string()
-  .max(511)
-  .regex(/^[^\p{Cc}\p{Cf}\p{Cs}\p{Co}]*$/u, "must have no invisible characters")
-  .transform(tidied)
-  .pipe(z.string().min(1));
+export const personName = later(() =>
+  z
+    .string()
+    .max(511)
+    .regex(/^[^\p{Cc}\p{Cf}\p{Cs}\p{Co}]*$/u, "must have no invisible characters")
+    .transform(tidied)
+    .pipe(z.string().min(1)),
+);
 
 /**
  * Returns the form in which two names of persons are compared before one approves what the other has made: what people

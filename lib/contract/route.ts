@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { later } from "./later.ts";
 import type { SCOPES } from "./scopes.ts";
 import type { MarketplaceKind, MOUNTS } from "./surfaces/paths.ts";
 
@@ -104,13 +105,15 @@ export function errorsOf(route: Route): number[] {
  * Error body of every route (docs/contract/marketplace.md): `detail` for readers of surface A, `error` for those of
  * surface B.
  */
-export const errorBody = z.object({ error: z.string(), detail: z.string(), code: z.string() });
+export const errorBody = later(() => z.object({ error: z.string(), detail: z.string(), code: z.string() }));
 
 /** Answer of a route that returns nothing. */
-export const noContent = z.null().describe("Done; there is nothing to say.");
+export const noContent = later(() => z.null().describe("Done; there is nothing to say."));
 
 /** Answer to a conditional request whose caller has the newest representation. */
-export const notModified = z.null().describe("Not changed since the representation that If-None-Match names.");
+export const notModified = later(() =>
+  z.null().describe("Not changed since the representation that If-None-Match names."),
+);
 
 /** Describes an answer of bytes. */
 export const bytes = (description: string, contentType = "application/octet-stream"): Content => ({

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import * as z from "zod";
 import { artifactError, deploymentError } from "../contract/errors.ts";
+import { later } from "../contract/later.ts";
 import type { TargetName } from "../contract/target.ts";
 import { paced } from "../support/buffer-pacing.ts";
 import { makeFolder, statsOf } from "../support/files.ts";
@@ -12,14 +13,16 @@ import type { Layout } from "./layout.ts";
 import { removeTree } from "./open-folder.ts";
 
 /** `ahead.json`: the last file written for an artifact fetched ahead, so that one without it is incomplete. */
-const fetchedAhead = z.object({
-  v: z.literal(1),
-  version: z.string(),
-  /** Signature of the sealed bytes of the artifact or of a delta; the HMAC for an archive. */
-  signature: z.string(),
-  bytes: z.int().nonnegative(),
-  at: z.string(),
-});
+const fetchedAhead = later(() =>
+  z.object({
+    v: z.literal(1),
+    version: z.string(),
+    /** Signature of the sealed bytes of the artifact or of a delta; the HMAC for an archive. */
+    signature: z.string(),
+    bytes: z.int().nonnegative(),
+    at: z.string(),
+  }),
+);
 /**
  * Artifact fetched to this host before it may be deployed. A project's is sealed as the signer made it: the hub
  * releases its key at the switch.

@@ -1,12 +1,13 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
+import { later } from "../contract/later.ts";
 import type { TargetName } from "../contract/target.ts";
 import type { Held } from "./holds.ts";
 import { readJsonFile, writeJsonFile } from "./json-file.ts";
 import type { Layout } from "./layout.ts";
 
-const consented = z.object({ over: z.string(), rights: z.array(z.string()) });
+const consented = later(() => z.object({ over: z.string(), rights: z.array(z.string()) }));
 
 /**
  * Returns the file of a consent, written only by a person's command: apart from the agent's file, so that neither

@@ -1,6 +1,7 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
+import { later } from "../contract/later.ts";
 import type { TargetName } from "../contract/target.ts";
 import { ifThere } from "../support/files.ts";
 import { leaveStanding } from "./health.ts";
@@ -10,22 +11,24 @@ import type { Layout } from "./layout.ts";
 /** Most versions remembered per target. */
 const MAX_VERSIONS = 1000;
 
-const deployed = z.object({
-  /** Mark of the folder that the file was written into, from {@link markOf}. */
-  folder: z.string().min(1),
-  /** Options of the last deployment by their keys in `sealift.yaml`. Never a secret, only the file that holds it. */
-  settings: z.record(z.string(), z.string()),
-  /** Versions that the target has run, each with its last switch, most recent last. */
-  ran: z.array(
-    z.object({
-      version: z.string(),
-      release: z.string(),
-      at: z.string(),
-      /** Whether a health check has passed after the switch, and it was healthy when it was left; else missing. */
-      healthy: z.boolean().optional(),
-    }),
-  ),
-});
+const deployed = later(() =>
+  z.object({
+    /** Mark of the folder that the file was written into, from {@link markOf}. */
+    folder: z.string().min(1),
+    /** Options of the last deployment by their keys in `sealift.yaml`. Never a secret, only the file that holds it. */
+    settings: z.record(z.string(), z.string()),
+    /** Versions that the target has run, each with its last switch, most recent last. */
+    ran: z.array(
+      z.object({
+        version: z.string(),
+        release: z.string(),
+        at: z.string(),
+        /** Whether a health check has passed after the switch, and it was healthy when it was left; else missing. */
+        healthy: z.boolean().optional(),
+      }),
+    ),
+  }),
+);
 /** Versions that a target has run on this host, and its settings (docs/contract/host.md). */
 export type Deployed = Readonly<Omit<z.infer<typeof deployed>, "folder">>;
 export type Settings = Deployed["settings"];

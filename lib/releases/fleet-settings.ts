@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import * as z from "zod";
+import { later } from "../contract/later.ts";
 import type { TargetName } from "../contract/target.ts";
 import { readJsonFile, writeJsonFile } from "./json-file.ts";
 import type { Layout } from "./layout.ts";
@@ -7,41 +8,45 @@ import type { Layout } from "./layout.ts";
 /** Most pairs of an operator and a host key of which the highest number is kept. */
 const MOST_NUMBERS = 16;
 
-const number = z.int().min(1);
+const number = later(() => z.int().min(1));
 
 /** Settings that this host has opened and verified. */
-const accepted = z.object({
-  operator: z.string(),
-  /** Fingerprint of the host's key that they were sealed to. */
-  to: z.string(),
-  number,
-  /** SHA-256 of what the operator has signed. */
-  digest: z.string(),
-  apps: z.record(z.string(), z.record(z.string(), z.string())),
-});
+const accepted = later(() =>
+  z.object({
+    operator: z.string(),
+    /** Fingerprint of the host's key that they were sealed to. */
+    to: z.string(),
+    number,
+    /** SHA-256 of what the operator has signed. */
+    digest: z.string(),
+    apps: z.record(z.string(), z.record(z.string(), z.string())),
+  }),
+);
 export type AcceptedSettings = z.infer<typeof accepted>;
 
-const fleetSettings = z.object({
-  v: z.literal(1),
-  /** Settings that count; null before the first. */
-  held: accepted.nullable(),
-  /** Newer ones that were not carried out yet, or that have failed; null for none. */
-  next: accepted.nullable(),
-  /** Failure of `next`, with the release that failed with them: with another one they are tried again. */
-  failed: z.object({ number, code: z.string(), release: z.string().nullable() }).nullable(),
-  /** Signed outcome of the newest, and whether the hub has it. */
-  outcome: z.object({ text: z.string(), sent: z.boolean() }).nullable(),
-  /** Counter of the project at which the hub was asked last; null before the first. */
-  seen: z.int().nullable(),
-  /** When a higher number came last, ISO 8601. */
-  came_at: z.string().nullable(),
-  /** Whether the hub was found to have only a lower number than this host. */
-  behind: z.boolean().default(false),
-  /** Public keys of the operators whom the watch has pinned, as of its last check. */
-  pinned: z.array(z.string()).default([]),
-  /** Whether the hub was found to be older than settings. */
-  older_hub: z.boolean().default(false),
-});
+const fleetSettings = later(() =>
+  z.object({
+    v: z.literal(1),
+    /** Settings that count; null before the first. */
+    held: accepted.nullable(),
+    /** Newer ones that were not carried out yet, or that have failed; null for none. */
+    next: accepted.nullable(),
+    /** Failure of `next`, with the release that failed with them: with another one they are tried again. */
+    failed: z.object({ number, code: z.string(), release: z.string().nullable() }).nullable(),
+    /** Signed outcome of the newest, and whether the hub has it. */
+    outcome: z.object({ text: z.string(), sent: z.boolean() }).nullable(),
+    /** Counter of the project at which the hub was asked last; null before the first. */
+    seen: z.int().nullable(),
+    /** When a higher number came last, ISO 8601. */
+    came_at: z.string().nullable(),
+    /** Whether the hub was found to have only a lower number than this host. */
+    behind: z.boolean().default(false),
+    /** Public keys of the operators whom the watch has pinned, as of its last check. */
+    pinned: z.array(z.string()).default([]),
+    /** Whether the hub was found to be older than settings. */
+    older_hub: z.boolean().default(false),
+  }),
+);
 export type FleetSettings = z.infer<typeof fleetSettings>;
 
 export const NO_SETTINGS: FleetSettings = {
@@ -50,11 +55,13 @@ export const NO_SETTINGS: FleetSettings = {
   older_hub: false,
 };
 
-const numbersFile = z.object({
-  v: z.literal(1),
-  /** Highest number of each operator and host key, with the digest of its settings, the newest first. */
-  numbers: z.array(z.object({ operator: z.string(), to: z.string(), number, digest: z.string() })),
-});
+const numbersFile = later(() =>
+  z.object({
+    v: z.literal(1),
+    /** Highest number of each operator and host key, with the digest of its settings, the newest first. */
+    numbers: z.array(z.object({ operator: z.string(), to: z.string(), number, digest: z.string() })),
+  }),
+);
 
 /** Name of the file, below `.sealift/state`, with the settings of a target: 0600, since it has them opened. */
 export const fleetSettingsName = (target: TargetName): string => `settings-${target}.json`;

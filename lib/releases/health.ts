@@ -1,6 +1,7 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
+import { later } from "../contract/later.ts";
 import { type Health, HEALTH_STATES } from "../contract/surfaces/host-record.ts";
 import type { TargetName } from "../contract/target.ts";
 import { readJsonFile, writeJsonFile } from "./json-file.ts";
@@ -8,18 +9,20 @@ import type { Layout } from "./layout.ts";
 import { releaseName } from "./names.ts";
 import { currentName } from "./release.ts";
 
-const standing = z.object({
-  v: z.literal(1),
-  /** Release that was asked. */
-  release: releaseName,
-  state: z.enum(HEALTH_STATES),
-  /** Time at which it became so; of an unhealthy one, that of the first miss. */
-  since: z.string(),
-  /** Unhealthy units, each with what was wrong with it. */
-  units: z.record(z.string(), z.string()),
-  /** Last state that a report tells, when it was written, and its name. */
-  told: z.object({ state: z.enum(HEALTH_STATES), at: z.string(), report: z.string() }).optional(),
-});
+const standing = later(() =>
+  z.object({
+    v: z.literal(1),
+    /** Release that was asked. */
+    release: releaseName,
+    state: z.enum(HEALTH_STATES),
+    /** Time at which it became so; of an unhealthy one, that of the first miss. */
+    since: z.string(),
+    /** Unhealthy units, each with what was wrong with it. */
+    units: z.record(z.string(), z.string()),
+    /** Last state that a report tells, when it was written, and its name. */
+    told: z.object({ state: z.enum(HEALTH_STATES), at: z.string(), report: z.string() }).optional(),
+  }),
+);
 /** Health of a running release, as a watch has asked it since the deployment. */
 export type Standing = Readonly<z.infer<typeof standing>>;
 

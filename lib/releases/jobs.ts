@@ -1,38 +1,43 @@
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
+import { later } from "../contract/later.ts";
 import type { TargetName } from "../contract/target.ts";
 import { namesIn } from "../support/files.ts";
 import { readJsonFile, writeJsonFile } from "./json-file.ts";
 import type { Layout } from "./layout.ts";
 
-const jobRun = z.object({
-  /** Time at which it was due, ISO 8601; the next one is when it was begun. */
-  due: z.string(),
-  begun: z.string(),
-  target: z.string(),
-  release: z.string(),
-  /** Boot in which it was begun. */
-  boot: z.string(),
-  /** Whether its program was started. Until then it may be begun again. */
-  started: z.boolean(),
-  /** Name that its launcher gave the run before it, by which this one is told. */
-  before: z.string(),
-  /** Time at which it ended; null while it runs. */
-  ended: z.string().nullable(),
-  /** Reason why it failed; null for one that runs, or went well. */
-  fault: z.string().nullable(),
-});
+const jobRun = later(() =>
+  z.object({
+    /** Time at which it was due, ISO 8601; the next one is when it was begun. */
+    due: z.string(),
+    begun: z.string(),
+    target: z.string(),
+    release: z.string(),
+    /** Boot in which it was begun. */
+    boot: z.string(),
+    /** Whether its program was started. Until then it may be begun again. */
+    started: z.boolean(),
+    /** Name that its launcher gave the run before it, by which this one is told. */
+    before: z.string(),
+    /** Time at which it ended; null while it runs. */
+    ended: z.string().nullable(),
+    /** Reason why it failed; null for one that runs, or went well. */
+    fault: z.string().nullable(),
+  }),
+);
 
-const jobRecord = z.object({
-  v: z.literal(1),
-  /** Schedule and zone: times of another one were never missed. */
-  times: z.string(),
-  /** Time up to which nothing is due any more, ISO 8601. */
-  until: z.string(),
-  /** Latest run. */
-  run: jobRun.nullable(),
-});
+const jobRecord = later(() =>
+  z.object({
+    v: z.literal(1),
+    /** Schedule and zone: times of another one were never missed. */
+    times: z.string(),
+    /** Time up to which nothing is due any more, ISO 8601. */
+    until: z.string(),
+    /** Latest run. */
+    run: jobRun.nullable(),
+  }),
+);
 /** Record of a job on a host: what was due and what was begun. It is on the disk before a run is. */
 export type JobRecord = z.output<typeof jobRecord>;
 export type JobRun = z.output<typeof jobRun>;

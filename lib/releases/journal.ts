@@ -1,6 +1,7 @@
 import { readFile, rm } from "node:fs/promises";
 import * as z from "zod";
 import { deploymentError } from "../contract/errors.ts";
+import { later } from "../contract/later.ts";
 import { localReport } from "../contract/surfaces/reports.ts";
 import { faultsOf } from "../support/documents/faults.ts";
 import { ifThere } from "../support/files.ts";
@@ -13,45 +14,49 @@ import { deploymentId, item, releaseName, target, unit } from "./names.ts";
 const FORMAT = 1;
 
 /** Deployment as its reports name it, whichever run writes them. */
-export const attempt = z.object({
-  v: z.literal(FORMAT),
-  deployment_id: deploymentId,
-  target,
-  kind: z.enum(["project", "plugin", "service"]),
-  slug: z.string(),
-  host_id: z.string(),
-  requested_version: z.string(),
-  resolved_version: z.string().nullable(),
-  started_at: z.string(),
-  release: releaseName,
-  /** Identity that distinguishes two artifacts of one version, as far as it was known before the download. */
-  identity: z.string().nullish(),
-  /** Id of the boot in which the deployment ran: if it has changed, the machine ended. */
-  boot_id: z.string().nullish(),
-});
+export const attempt = later(() =>
+  z.object({
+    v: z.literal(FORMAT),
+    deployment_id: deploymentId,
+    target,
+    kind: z.enum(["project", "plugin", "service"]),
+    slug: z.string(),
+    host_id: z.string(),
+    requested_version: z.string(),
+    resolved_version: z.string().nullable(),
+    started_at: z.string(),
+    release: releaseName,
+    /** Identity that distinguishes two artifacts of one version, as far as it was known before the download. */
+    identity: z.string().nullish(),
+    /** Id of the boot in which the deployment ran: if it has changed, the machine ended. */
+    boot_id: z.string().nullish(),
+  }),
+);
 export type Attempt = Readonly<z.infer<typeof attempt>>;
 
-const journalEntry = z.object({
-  ...attempt.shape,
-  phase: z.enum(["staging", "switching", "committed"]),
-  previous: releaseName.nullable(),
-  items: z.array(item),
-  previous_items: z.array(item),
-  /** Real folders that become part of `previous`. */
-  adopted: z.array(item),
-  /** Units whose `.env` file this deployment created. */
-  env_files: z.array(unit),
-  /** Units whose `.env` file this run has replaced, and of which it keeps the former one. */
-  replaced_env: z.array(unit).default([]),
-  /** Whether this run changes settings, and no release: its end is no report. */
-  is_settings: z.boolean().default(false),
-  /** Units that were stopped, started or restarted; null is the project's own unit. */
-  touched: z.array(z.string().nullable()),
-  /** Whether the release stood before this run, and so stays when it is undone. */
-  keeps_release: z.boolean().default(false),
-  /** Report of a committed deployment, until it is written. */
-  report: localReport.nullable().default(null),
-});
+const journalEntry = later(() =>
+  z.object({
+    ...attempt.shape,
+    phase: z.enum(["staging", "switching", "committed"]),
+    previous: releaseName.nullable(),
+    items: z.array(item),
+    previous_items: z.array(item),
+    /** Real folders that become part of `previous`. */
+    adopted: z.array(item),
+    /** Units whose `.env` file this deployment created. */
+    env_files: z.array(unit),
+    /** Units whose `.env` file this run has replaced, and of which it keeps the former one. */
+    replaced_env: z.array(unit).default([]),
+    /** Whether this run changes settings, and no release: its end is no report. */
+    is_settings: z.boolean().default(false),
+    /** Units that were stopped, started or restarted; null is the project's own unit. */
+    touched: z.array(z.string().nullable()),
+    /** Whether the release stood before this run, and so stays when it is undone. */
+    keeps_release: z.boolean().default(false),
+    /** Report of a committed deployment, until it is written. */
+    report: localReport.nullable().default(null),
+  }),
+);
 /**
  * Plan of a deployment, written before it is carried out. `staging`: nothing visible has changed. `switching`: links
  * may be half done, and the next run undoes them. `committed`: the new release stays, and the next run finishes the

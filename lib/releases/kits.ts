@@ -4,6 +4,7 @@ import * as z from "zod";
 import { sha256Hex, timestamp } from "../contract/identifiers.ts";
 import { MAX_KIT_REPORT_BYTES } from "../contract/kits/limits.ts";
 import { kitId } from "../contract/kits/texts.ts";
+import { later } from "../contract/later.ts";
 import type { TargetName } from "../contract/target.ts";
 import { ifThere, readTextFile, writeFileAtomic } from "../support/files.ts";
 import { makeDurableFolder } from "./durability.ts";
@@ -13,11 +14,13 @@ import type { Layout } from "./layout.ts";
 /** Most signed reports that wait for somebody who carries them; older ones go. */
 const MAX_REPORTS = 100;
 
-const acceptedKit = z.object({
-  ...{ v: z.literal(1), kit: kitId, made_at: timestamp },
-  /** Fingerprint of the host's key that has opened it, which may be another one now; older hosts have kept none. */
-  to: sha256Hex.optional(),
-});
+const acceptedKit = later(() =>
+  z.object({
+    ...{ v: z.literal(1), kit: kitId, made_at: timestamp },
+    /** Fingerprint of the host's key that has opened it, which may be another one now; older hosts have kept none. */
+    to: sha256Hex.optional(),
+  }),
+);
 /** Newest kit that a target has accepted: nothing older counts, and it cannot be earlier than that. */
 export type AcceptedKit = Omit<z.infer<typeof acceptedKit>, "v">;
 

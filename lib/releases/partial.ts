@@ -2,6 +2,7 @@ import { constants, type Stats } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import * as z from "zod";
+import { later } from "../contract/later.ts";
 import type { TargetName } from "../contract/target.ts";
 import { safelyParsed } from "../support/documents/safe-parse.ts";
 import { makeFolder, missing, statsOf } from "../support/files.ts";
@@ -12,20 +13,22 @@ import { type OpenFolder, openFolder, removeTree } from "./open-folder.ts";
 const ETAG = /^(?:W\/)?"[\x21\x23-\x7e]*"$/;
 
 /** First part of `partial/<target>` (docs/contract/host.md#partial-downloads): JSON, filled up with blanks. */
-const header = z.object({
-  v: z.literal(1),
-  version: z.string(),
-  /** Signature of the bytes: that of the sealed artifact or delta; the HMAC for an archive. */
-  signature: z.string(),
-  /** Size of the whole download, in bytes. */
-  size: z.int().positive(),
-  /** ETag of the whole download; null for none. It goes into requests. */
-  etag: z.string().regex(ETAG).nullable(),
-  /** Offset of the first byte that is kept; the bytes before it are a hole. */
-  from: z.int().positive(),
-  /** Start of the keeping. */
-  at: z.iso.datetime(),
-});
+const header = later(() =>
+  z.object({
+    v: z.literal(1),
+    version: z.string(),
+    /** Signature of the bytes: that of the sealed artifact or delta; the HMAC for an archive. */
+    signature: z.string(),
+    /** Size of the whole download, in bytes. */
+    size: z.int().positive(),
+    /** ETag of the whole download; null for none. It goes into requests. */
+    etag: z.string().regex(ETAG).nullable(),
+    /** Offset of the first byte that is kept; the bytes before it are a hole. */
+    from: z.int().positive(),
+    /** Start of the keeping. */
+    at: z.iso.datetime(),
+  }),
+);
 /** Description of a partial download. */
 export type PartialHeader = z.infer<typeof header>;
 

@@ -2,30 +2,35 @@ import * as z from "zod";
 import { blamesVersion } from "../contract/blame.ts";
 import { type Code, EXIT } from "../contract/codes.ts";
 import type { SealiftError } from "../contract/errors.ts";
+import { later } from "../contract/later.ts";
 import type { TargetName } from "../contract/target.ts";
 import { programVersion } from "../support/program-version.ts";
 import { readJsonFile, writeJsonFile } from "./json-file.ts";
 import type { Layout } from "./layout.ts";
 
-const quarantineEntry = z.object({
-  version: z.string(),
-  /** Identity that distinguishes two artifacts of one version; null when the bytes were never known. */
-  identity: z.string().nullable(),
-  code: z.string(),
-  reason: z.string(),
-  at: z.string(),
-  /** Signers that the host accepted, if these have refused it: the entry counts until they change. */
-  signers: z.string().nullable().optional(),
-  /** Version of the Sealift that refused it, if another one may know its format; missing in older records. */
-  agent: z.string().optional(),
-});
+const quarantineEntry = later(() =>
+  z.object({
+    version: z.string(),
+    /** Identity that distinguishes two artifacts of one version; null when the bytes were never known. */
+    identity: z.string().nullable(),
+    code: z.string(),
+    reason: z.string(),
+    at: z.string(),
+    /** Signers that the host accepted, if these have refused it: the entry counts until they change. */
+    signers: z.string().nullable().optional(),
+    /** Version of the Sealift that refused it, if another one may know its format; missing in older records. */
+    agent: z.string().optional(),
+  }),
+);
 export type QuarantineEntry = z.infer<typeof quarantineEntry>;
 
-const targetState = z.object({
-  quarantine: z.array(quarantineEntry).default([]),
-  /** Version during whose fetch the process ended without a word, and how often in a row. */
-  deaths: z.object({ version: z.string(), identity: z.string().nullable(), times: z.int() }).optional(),
-});
+const targetState = later(() =>
+  z.object({
+    quarantine: z.array(quarantineEntry).default([]),
+    /** Version during whose fetch the process ended without a word, and how often in a row. */
+    deaths: z.object({ version: z.string(), identity: z.string().nullable(), times: z.int() }).optional(),
+  }),
+);
 type TargetState = z.infer<typeof targetState>;
 
 const readState = async (layout: Layout, target: TargetName): Promise<TargetState> =>

@@ -5,6 +5,7 @@ import * as z from "zod";
 import { deploymentError } from "../contract/errors.ts";
 import { APPLICATIONS_FOLDER } from "../contract/files/application-names.ts";
 import { installStep, unitOf } from "../contract/files/install-plan.ts";
+import { later } from "../contract/later.ts";
 import type { TargetName } from "../contract/target.ts";
 import { ifThere, namesIn, statsOf } from "../support/files.ts";
 import { syncNames } from "./durability.ts";
@@ -14,35 +15,39 @@ import { application, item } from "./names.ts";
 import { removeTree } from "./open-folder.ts";
 
 /** `release.json` as it is on the disk. */
-const storedRecord = z.object({
-  version: z.string(),
-  /** Identity that distinguishes two artifacts of one version: a signature or a digest. Null for an adopted folder. */
-  identity: z.string().nullable(),
-  items: z.array(item),
-  /** Applications, apart from `items`: a Sealift that does not know them would take the whole record as missing. */
-  applications: z.array(application).optional(),
-  /** Steps of the plan around the switch, which a rollback repeats. Omitted for adopted folders. */
-  steps: z.object({ stop: z.array(installStep), after: z.array(installStep) }).optional(),
-  content_sha256: z.string().nullable(),
-  /**
-   * Trusted Ed25519 key that has signed it, hexadecimal; null where no signature was required. Missing in older
-   * records.
-   */
-  signer: z.string().nullish(),
-  /** `<section>/<id>` → its folder in the source tree. Projects only. */
-  source_folders: z.record(z.string(), z.string()).optional(),
-  created_at: z.string(),
-  /** Plugin id → SHA-256 of its `plugin.yaml` as it was installed. Omitted for adopted folders. */
-  descriptors: z.record(z.string(), z.string()).optional(),
-  /** Files in the list of its contents; omitted for adopted folders, which have no list. */
-  files: z.int().nonnegative().optional(),
-});
+const storedRecord = later(() =>
+  z.object({
+    version: z.string(),
+    /** Identity that distinguishes artifacts of one version: a signature or a digest. Null for an adopted folder. */
+    identity: z.string().nullable(),
+    items: z.array(item),
+    /** Applications, apart from `items`: a Sealift that does not know them would take the whole record as missing. */
+    applications: z.array(application).optional(),
+    /** Steps of the plan around the switch, which a rollback repeats. Omitted for adopted folders. */
+    steps: z.object({ stop: z.array(installStep), after: z.array(installStep) }).optional(),
+    content_sha256: z.string().nullable(),
+    /**
+     * Trusted Ed25519 key that has signed it, hexadecimal; null where no signature was required. Missing in older
+     * records.
+     */
+    signer: z.string().nullish(),
+    /** `<section>/<id>` → its folder in the source tree. Projects only. */
+    source_folders: z.record(z.string(), z.string()).optional(),
+    created_at: z.string(),
+    /** Plugin id → SHA-256 of its `plugin.yaml` as it was installed. Omitted for adopted folders. */
+    descriptors: z.record(z.string(), z.string()).optional(),
+    /** Files in the list of its contents; omitted for adopted folders, which have no list. */
+    files: z.int().nonnegative().optional(),
+  }),
+);
 
 /** `release.json` inside a release: its last file, so a release without it was never finished. */
-export const releaseRecord = storedRecord.transform(({ applications = [], items, ...record }) => ({
-  ...record,
-  items: [...items, ...applications.map((found): Item => ({ section: APPLICATIONS_FOLDER, ...found }))],
-}));
+export const releaseRecord = later(() =>
+  storedRecord.transform(({ applications = [], items, ...record }) => ({
+    ...record,
+    items: [...items, ...applications.map((found): Item => ({ section: APPLICATIONS_FOLDER, ...found }))],
+  })),
+);
 export type ReleaseRecord = z.output<typeof releaseRecord>;
 
 export interface Release extends ReleaseRecord {

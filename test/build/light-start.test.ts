@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -11,7 +11,10 @@ import { ApplicationRoot } from "../support/host/application-root.ts";
 const RUN_MODULES = 48;
 
 /** Most modules of some starts, each of which costs a third of a millisecond. */
-const MOST_MODULES = { "sealift --help": 280, "deploy-project": 375, "watch --once": 545 };
+const MOST_MODULES = { "sealift --help": 280, "deploy-project": 375, "watch --once": 546 };
+
+/** Most schemas that some starts build, at four kilobytes each. */
+const MOST_SCHEMAS = { "sealift --help": 0, "deploy-project": 300, "watch --once": 230 };
 
 const LAUNCH = new URL("../../bin/launch.ts", import.meta.url).href;
 const DIST = fileURLToPath(new URL("../../dist", import.meta.url));
@@ -19,13 +22,20 @@ const DIST = fileURLToPath(new URL("../../dist", import.meta.url));
 /** Tells, at the end of a process, whether undici is loaded. */
 const TELL = `console.log(process.moduleLoadList.some((name) => /deps\\/undici/.test(name)));`;
 
-/** Lists the modules that a program loads in the file that `TRACED_MODULES` names. */
+/** Costs of a start: URLs of the modules that it loads, and how many schemas it builds. */
+interface Start {
+  modules: string[];
+  schemas: number;
+}
+
+/** Writes a program's start down in the file that `TRACED_START` names. zod tells of each schema that it builds. */
 const TRACE = `data:text/javascript,${encodeURIComponent(`
   import { writeFileSync } from "node:fs";
   import { registerHooks } from "node:module";
-  const loaded = [];
-  registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) });
-  process.once("exit", () => writeFileSync(process.env.TRACED_MODULES, JSON.stringify(loaded)));
+  const start = { modules: [], schemas: 0 };
+  globalThis.__zod_globalConfig = { postProcessor: () => void start.schemas++ };
+  registerHooks({ load: (url, context, next) => (start.modules.push(url), next(url, context)) });
+  process.once("exit", () => writeFileSync(process.env.TRACED_START, JSON.stringify(start)));
 `)}`;
 
 /** Whether undici is loaded after a script, in a process of its own. */
@@ -67,14 +77,17 @@ t.test("programs that send requests or answer them do without it", async (t) => 
   }
 });
 
-/** Runs a program of the sources to its end, however that is. @returns the URLs of the modules that it has loaded */
-async function modulesOf(t: Test, program: string, ...words: string[]): Promise<string[]> {
-  const list = `${t.testdir({})}/modules.json`;
+/** Runs a program of the sources to its end, however that is. */
+async function startOf(t: Test, program: string, ...words: string[]): Promise<Start> {
+  const file = `${t.testdir({})}/start.json`;
   const source = fileURLToPath(new URL(`../../bin/${program}.ts`, import.meta.url));
-  const env = { PATH: process.env.PATH, TRACED_MODULES: list };
+  const env = { PATH: process.env.PATH, TRACED_START: file };
   await promisify(execFile)(process.execPath, ["--import", TRACE, source, ...words], { env }).catch(() => undefined);
-  return JSON.parse(readFileSync(list, "utf8")) as string[];
+  return JSON.parse(readFileSync(file, "utf8")) as Start;
 }
+
+const modulesOf = async (t: Test, program: string, ...words: string[]): Promise<string[]> =>
+  (await startOf(t, program, ...words)).modules;
 
 t.test("the registry of all commands loads no schema, client or dashboard, a person's `--help` neither", async (t) => {
   const modules = await modulesOf(t, "sealift", "--help");
@@ -95,24 +108,29 @@ t.test("a deployment without applications loads neither their schemas nor a read
 });
 
 t.test(
-  "each start loads no more modules than it did, and a watch no dashboard, compressor or other client",
+  "each start loads no more modules and builds no more schemas than it did, a watch no dashboard or other client",
   async (t) => {
     const words = fromNowhere(t.testdir({}));
     const watched = [`project:${words[1]}`, ...words.slice(2), "--once"];
-    const starts: Record<keyof typeof MOST_MODULES, string[]> = {
-      "sealift --help": await modulesOf(t, "sealift", "--help"),
-      "deploy-project": await modulesOf(t, "deploy-project", ...words),
-      "watch --once": await modulesOf(t, "watch", ...watched),
+    const starts: Record<keyof typeof MOST_MODULES, Start> = {
+      "sealift --help": await startOf(t, "sealift", "--help"),
+      "deploy-project": await startOf(t, "deploy-project", ...words),
+      "watch --once": await startOf(t, "watch", ...watched),
     };
-    for (const [start, modules] of Object.entries(starts)) {
-      const { length } = modules.filter((url) => url.startsWith("file:"));
-      const most = MOST_MODULES[start as keyof typeof MOST_MODULES];
-      t.ok(length <= most, `${start}: ${length} modules, at most ${most}`);
-      t.ok(length > 0.8 * most, `${start}: ${length} modules; write the lower limit here`);
+    for (const [start, { modules, schemas }] of Object.entries(starts)) {
+      const name = start as keyof typeof MOST_MODULES;
+      for (const [what, count, most] of [
+        ["modules", modules.filter((url) => url.startsWith("file:")).length, MOST_MODULES[name]],
+        ["schemas", schemas, MOST_SCHEMAS[name]],
+      ] as const) {
+        t.ok(count <= most, `${start}: ${count} ${what}, at most ${most}`);
+        t.ok(count >= 0.8 * most, `${start}: ${count} ${what}; write the lower limit here`);
+      }
     }
-    t.ok(starts["watch --once"].some((url) => url.endsWith("/lib/agent/watch/target-loop.ts")));
+    const { modules } = starts["watch --once"];
+    t.ok(modules.some((url) => url.endsWith("/lib/agent/watch/target-loop.ts")));
     t.same(
-      starts["watch --once"].filter((url) =>
+      modules.filter((url) =>
         /\/node_modules\/(?:ink|react|got|stream-json|fastify)\/|\/lib\/(?:tui|artifact\/delta)\//.test(url),
       ),
       [],
@@ -154,12 +172,27 @@ t.test("a program starts with its flags of Node, and tells its help without star
       import { launch, SMALL_HEAP } from ${JSON.stringify(LAUNCH)};
       launch(async () => { console.log(process.execArgv.join(), process.env.MALLOC_ARENA_MAX); return 0; }, SMALL_HEAP);`,
   });
-  const startOf = async (words: string[], env = {}): Promise<string> =>
+  const toldBy = async (words: string[], env = {}): Promise<string> =>
     (await promisify(execFile)(process.execPath, [`${folder}/program.mjs`, ...words], { env })).stdout.trim();
   const flags = SMALL_HEAP.nodeFlags.join();
-  t.equal(await startOf(["--port", "1"]), `${flags} 1`);
-  t.equal(await startOf(["--port", "1"], { MALLOC_ARENA_MAX: "4" }), `${flags} 4`);
-  t.equal(await startOf(["--help"]), "undefined");
+  t.equal(await toldBy(["--port", "1"]), `${flags} 1`);
+  t.equal(await toldBy(["--port", "1"], { MALLOC_ARENA_MAX: "4" }), `${flags} 4`);
+  t.equal(await toldBy(["--help"]), "undefined");
   const [first, ...others] = SMALL_HEAP.nodeFlags;
-  t.equal(await startOf([], { NODE_OPTIONS: first }), `${others.join()} 1`, "it adds what the environment lacks");
+  t.equal(await toldBy([], { NODE_OPTIONS: first }), `${others.join()} 1`, "it adds what the environment lacks");
+});
+
+t.test("a program whose start nobody waits for keeps no compiled code", async (t) => {
+  const program = (options: string): string =>
+    `import { launch } from ${JSON.stringify(LAUNCH)}; launch(async () => 0, ${options});`;
+  const folder = t.testdir({ "patient.mjs": program("{ isPatient: true }"), "other.mjs": program("{}") });
+  for (const [name, kept] of [
+    ["patient", []],
+    ["other", ["sealift"]],
+  ] as const) {
+    const env = { XDG_CACHE_HOME: join(folder, `${name}-cache`) };
+    mkdirSync(env.XDG_CACHE_HOME, { mode: 0o700 });
+    await promisify(execFile)(process.execPath, [join(folder, `${name}.mjs`)], { env });
+    t.same(readdirSync(env.XDG_CACHE_HOME), kept, name);
+  }
 });

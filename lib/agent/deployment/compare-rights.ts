@@ -4,6 +4,7 @@ import * as z from "zod";
 import { artifactError, SealiftError } from "../../contract/errors.ts";
 import { type Descriptor, descriptor } from "../../contract/files/descriptor.ts";
 import { DESCRIPTOR_FILE, INTEGRATION_FILE } from "../../contract/files/manifest.ts";
+import { later } from "../../contract/later.ts";
 import { isVariable, moreRights } from "../../contract/rights.ts";
 import type { Item } from "../../releases/layout.ts";
 import type { Release } from "../../releases/release.ts";
@@ -89,12 +90,14 @@ export async function moreThan(
  * ships.
  */
 
-const configured = z.looseObject({
-  plugins: z
-    .looseObject({ grants: z.unknown(), sandbox: z.unknown(), strict_trusted: z.unknown() })
-    .partial()
-    .default({}),
-});
+const configured = later(() =>
+  z.looseObject({
+    plugins: z
+      .looseObject({ grants: z.unknown(), sandbox: z.unknown(), strict_trusted: z.unknown() })
+      .partial()
+      .default({}),
+  }),
+);
 
 /** Returns a line for each value, by its path. */
 function linesOf(value: unknown, path: string): string[] {

@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { dirname } from "node:path";
 import * as z from "zod";
+import { later } from "../../contract/later.ts";
 import type { TargetName } from "../../contract/target.ts";
 import { makeDurableFolder } from "../../releases/durability.ts";
 import { readJsonFile } from "../../releases/json-file.ts";
@@ -10,7 +11,7 @@ import { writeFileAtomic } from "../../support/files.ts";
 /** Most secrets remembered per target: the last ones, in case the developer changes it. */
 const MAX_SECRETS = 8;
 
-const proof = z.object({ salt: z.string(), digests: z.array(z.string()) });
+const proof = later(() => z.object({ salt: z.string(), digests: z.array(z.string()) }));
 
 const fileOf = (layout: Layout, target: TargetName): string => layout.trust(target).replace(/\.pub$/, ".proof");
 

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { later } from "../../contract/later.ts";
 import { describeFailure } from "../base/child-program.ts";
 import { unitChecks } from "./settling.ts";
 import { answers, inquire, type Sample, supervise, type Supervisor, type UnitHealth, unitName } from "./supervisor.ts";
@@ -8,15 +9,17 @@ export interface DockerOptions extends UnitHealth {
   template?: string | undefined;
 }
 
-const containerState = z.looseObject({
-  State: z.looseObject({
-    Status: z.string(),
-    Running: z.boolean(),
-    Restarting: z.boolean().default(false),
-    Health: z.looseObject({ Status: z.string() }).nullish(),
+const containerState = later(() =>
+  z.looseObject({
+    State: z.looseObject({
+      Status: z.string(),
+      Running: z.boolean(),
+      Restarting: z.boolean().default(false),
+      Health: z.looseObject({ Status: z.string() }).nullish(),
+    }),
+    RestartCount: z.number().default(0),
   }),
-  RestartCount: z.number().default(0),
-});
+);
 
 /**
  * Supervises containers through `docker`. Healthy: it runs for a while without a restart, and its own health check

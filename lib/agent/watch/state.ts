@@ -2,36 +2,39 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import PQueue from "p-queue";
 import * as z from "zod";
+import { later } from "../../contract/later.ts";
 import type { TargetName } from "../../contract/target.ts";
 import { readJsonFile, writeJsonFile } from "../../releases/json-file.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { removeTemporaries } from "../../releases/leftovers.ts";
 import { TARGET_STATES } from "./target-state.ts";
 
-const watchState = z.object({
-  v: z.literal(1),
-  paused: z.boolean(),
-  /** Last answer of the hub, and its ETag. Null before the first one. */
-  latest: z
-    .object({
-      etag: z.string().nullable(),
-      version: z.string().nullable(),
-      identity: z.string().nullable(),
-      isSigned: z.boolean().optional(),
-      yanked: z.array(z.string()),
-      withdrawn: z.string().nullish(),
-      next: z.string().nullish(),
-      nextAt: z.string().nullish(),
-      rootVersion: z.int().nullish(),
-      settingsVersion: z.int().nullish(),
-      kitMadeAt: z.string().nullish(),
-    })
-    .nullable(),
-  /** Name of a project at its hub, as the watch last heard it. */
-  name: z.string().optional(),
-  /** Last state that a watch recorded, while one runs. */
-  state: z.object({ is: z.enum(TARGET_STATES), since: z.string() }).optional(),
-});
+const watchState = later(() =>
+  z.object({
+    v: z.literal(1),
+    paused: z.boolean(),
+    /** Last answer of the hub, and its ETag. Null before the first one. */
+    latest: z
+      .object({
+        etag: z.string().nullable(),
+        version: z.string().nullable(),
+        identity: z.string().nullable(),
+        isSigned: z.boolean().optional(),
+        yanked: z.array(z.string()),
+        withdrawn: z.string().nullish(),
+        next: z.string().nullish(),
+        nextAt: z.string().nullish(),
+        rootVersion: z.int().nullish(),
+        settingsVersion: z.int().nullish(),
+        kitMadeAt: z.string().nullish(),
+      })
+      .nullable(),
+    /** Name of a project at its hub, as the watch last heard it. */
+    name: z.string().optional(),
+    /** Last state that a watch recorded, while one runs. */
+    state: z.object({ is: z.enum(TARGET_STATES), since: z.string() }).optional(),
+  }),
+);
 /**
  * Memory of the loop about a target across restarts. Running versions and quarantine are read from the project root
  * itself.
@@ -107,7 +110,7 @@ export class WatchMemory {
   }
 }
 
-const pin = z.object({ version: z.string(), reason: z.string().nullable(), at: z.string() });
+const pin = later(() => z.object({ version: z.string(), reason: z.string().nullable(), at: z.string() }));
 /** Version that a watch keeps a target at, whatever is latest. */
 export type Pin = z.infer<typeof pin>;
 

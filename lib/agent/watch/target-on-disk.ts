@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import * as z from "zod";
 import { MANIFEST_FILE } from "../../contract/files/manifest.ts";
+import { later } from "../../contract/later.ts";
 /** State of a watched target on this host, read from its project root. */
 import { type TargetName, targetOfName } from "../../contract/target.ts";
 import type { RootMark } from "../../contract/trust/marks.ts";
@@ -128,7 +129,7 @@ export async function describeTarget(
   };
 }
 
-const namedManifest = z.looseObject({ project_name: z.string().min(1).max(255) });
+const namedManifest = later(() => z.looseObject({ project_name: z.string().min(1).max(255) }));
 
 /**
  * Returns the name of a project, `project:Harbour`: the hub's, or else that in the manifest of the running release, or

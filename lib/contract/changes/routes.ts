@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { later } from "../later.ts";
 import type { Route } from "../route.ts";
 import { hintedTargets, marksAnswer, pollAnswer, pollRequest } from "../surfaces/changes.ts";
 
@@ -14,7 +15,7 @@ export const followChanges = {
   summary: "Hints that targets may have another latest version, as server-sent events",
   description:
     "The stream names what the key may see. A comment every 15 seconds, or as X-Sealift-Beat asks, shows that it is alive.",
-  query: z.object({ targets: hintedTargets }),
+  query: later(() => z.object({ targets: hintedTargets })),
   ok: { 200: { description: "The stream.", content: { "text/event-stream": { schema: z.string() } } } },
   errors: [404],
 } as const satisfies Route;
@@ -27,7 +28,7 @@ export const readMarks = {
   otherHosts: "none",
   summary: "A mark of each target, which is another one after every change of its versions, rollouts and fleet",
   description: "The fleet is that of the caller's owner, or the project's. Marks of one target are only compared.",
-  query: z.object({ targets: hintedTargets.optional() }),
+  query: later(() => z.object({ targets: hintedTargets.optional() })),
   ok: { 200: marksAnswer },
 } as const satisfies Route;
 

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { later } from "../later.ts";
 import { bytes, notModified, type Route } from "../route.ts";
 
 export const download = {
@@ -12,11 +13,13 @@ export const download = {
   load: "begun",
   tags: ["deploy hub"],
   summary: "The bytes of a URL that the hub has given; it expires, and ends with the key that it was given to",
-  query: z.object({
-    expires: z.string().max(16).default(""),
-    key: z.string().max(64).default(""),
-    signature: z.string().max(128).default(""),
-  }),
+  query: later(() =>
+    z.object({
+      expires: z.string().max(16).default(""),
+      key: z.string().max(64).default(""),
+      signature: z.string().max(128).default(""),
+    }),
+  ),
   ok: { 200: bytes("The whole artifact."), 206: bytes("The range asked for."), 304: notModified },
   errors: [403, 416],
 } as const satisfies Route;

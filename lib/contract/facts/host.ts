@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { sha256Hex, timestamp } from "../identifiers.ts";
+import { later } from "../later.ts";
 import { reportedApplications } from "../reports/applications.ts";
 import { HOST_SETTINGS } from "../settings/host-states.ts";
 import { HOST_STATES } from "../surfaces/host-record.ts";
@@ -94,30 +95,32 @@ export type HostDetail = z.infer<z.ZodObject<typeof hostFacts & typeof detailFac
 export type ListedHost = HostRecord & Pick<HostDetail, "state">;
 
 /** Host as a client reads it: other hubs may leave facts out. Keys are in the order of `--json`. */
-export const readHost = z.looseObject({
-  state: z.enum(HOST_STATES).optional(),
-  labels: z.record(z.string(), z.string()).optional(),
-  version: hostFacts.version,
-  status: hostFacts.status,
-  error_message: z.string().nullish(),
-  code: z.string().nullish().catch(undefined),
-  completed_at: z.string().nullish(),
-  created_at: z.string().nullish(),
-  started_at: z.string().nullish(),
-  health: healthField.catch(undefined),
-  seen_at: z.string().nullish(),
-  root_version: z.int().optional().catch(undefined),
-  root_digest: z.string().optional().catch(undefined),
-  settings_number: z.int().optional().catch(undefined),
-  settings_state: z.enum(HOST_SETTINGS).optional().catch(undefined),
-  settings_of: z.int().optional().catch(undefined),
-  settings_code: z.string().optional().catch(undefined),
-  out_of_service: z.string().optional().catch(undefined),
-  agent: z.string().optional().catch(undefined),
-  applications: reportedApplications,
-  running_version: z.string().nullish(),
-  running_signer: runningSignerField,
-  superseded: z.boolean().optional(),
-  by_kit: hostFacts.by_kit.catch(undefined),
-} satisfies Record<keyof HostRecord, z.ZodType>);
+export const readHost = later(() =>
+  z.looseObject({
+    state: z.enum(HOST_STATES).optional(),
+    labels: z.record(z.string(), z.string()).optional(),
+    version: hostFacts.version,
+    status: hostFacts.status,
+    error_message: z.string().nullish(),
+    code: z.string().nullish().catch(undefined),
+    completed_at: z.string().nullish(),
+    created_at: z.string().nullish(),
+    started_at: z.string().nullish(),
+    health: healthField.catch(undefined),
+    seen_at: z.string().nullish(),
+    root_version: z.int().optional().catch(undefined),
+    root_digest: z.string().optional().catch(undefined),
+    settings_number: z.int().optional().catch(undefined),
+    settings_state: z.enum(HOST_SETTINGS).optional().catch(undefined),
+    settings_of: z.int().optional().catch(undefined),
+    settings_code: z.string().optional().catch(undefined),
+    out_of_service: z.string().optional().catch(undefined),
+    agent: z.string().optional().catch(undefined),
+    applications: reportedApplications,
+    running_version: z.string().nullish(),
+    running_signer: runningSignerField,
+    superseded: z.boolean().optional(),
+    by_kit: hostFacts.by_kit.catch(undefined),
+  } satisfies Record<keyof HostRecord, z.ZodType>),
+);
 export type ReadHost = z.output<typeof readHost>;

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { sha256Hex, timestamp } from "../identifiers.ts";
+import { later } from "../later.ts";
 
 /** Fields of a version's bytes, in every answer that describes one. */
 export const versionContent = {
@@ -13,11 +14,13 @@ export const versionContent = {
 export type VersionContent = z.infer<z.ZodObject<typeof versionContent>>;
 
 /** Advice against a version, which stays the latest one and deployable: hosts that deploy it warn. */
-export const deprecation = z.object({
-  message: z.string().max(1024),
-  /** Version to use instead. */
-  replaced_by: z.string().max(128).nullable(),
-});
+export const deprecation = later(() =>
+  z.object({
+    message: z.string().max(1024),
+    /** Version to use instead. */
+    replaced_by: z.string().max(128).nullable(),
+  }),
+);
 export type Deprecation = z.infer<typeof deprecation>;
 
 /** Fields of what people have said about a version. */
@@ -40,11 +43,13 @@ export const versionOrigin = {
 };
 
 /** Version in a detail record, as a client reads it: other hubs may state only the label. */
-export const shownVersion = z.looseObject({
-  version: z.string(),
-  sha256: z.string().optional(),
-  signer_public_key: z.string().optional().catch(undefined),
-  is_yanked: z.boolean().optional(),
-  approved_at: z.string().optional().catch(undefined),
-  deprecated: deprecation.optional().catch(undefined),
-});
+export const shownVersion = later(() =>
+  z.looseObject({
+    version: z.string(),
+    sha256: z.string().optional(),
+    signer_public_key: z.string().optional().catch(undefined),
+    is_yanked: z.boolean().optional(),
+    approved_at: z.string().optional().catch(undefined),
+    deprecated: deprecation.optional().catch(undefined),
+  }),
+);

@@ -1,4 +1,5 @@
 import { pathBelow } from "../identifiers.ts";
+import { later } from "../later.ts";
 import { APPLICATION_FILE, HOST_FOLDER, SETTINGS_TEMPLATE } from "./application-names.ts";
 
 /** One line of text, without characters that break it, write in another direction, or are halves of others. */
@@ -17,13 +18,15 @@ export const pathInside = (fault: string) =>
 const RESERVED = new Set([HOST_FOLDER, "node_modules", ".env", SETTINGS_TEMPLATE, APPLICATION_FILE]);
 
 /** Folder of an application for data, by its plain path: no link of the host can lead elsewhere. */
-export const dataFolder = pathInside("must be a path inside the application's folder")
-  .refine(
-    (path) => path.split("/").every((name) => name !== "" && name !== "."),
-    "must be a plain path such as storage or var/data, without .",
-  )
-  // Some file systems hold names equal but for case.
-  .refine(
-    (path) => !path.split("/").some((name) => RESERVED.has(name.toLowerCase())),
-    `must not contain ${[...RESERVED].join(", ")}`,
-  );
+export const dataFolder = later(() =>
+  pathInside("must be a path inside the application's folder")
+    .refine(
+      (path) => path.split("/").every((name) => name !== "" && name !== "."),
+      "must be a plain path such as storage or var/data, without .",
+    )
+    // Some file systems hold names equal but for case.
+    .refine(
+      (path) => !path.split("/").some((name) => RESERVED.has(name.toLowerCase())),
+      `must not contain ${[...RESERVED].join(", ")}`,
+    ),
+);

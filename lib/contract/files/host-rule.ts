@@ -1,5 +1,6 @@
 import { BlockList, isIP } from "node:net";
 import * as z from "zod";
+import { later } from "../later.ts";
 
 /**
  * Hosts that a plugin requests, and that an operator grants: `api.example.org:443`, `*.example.net:443`,
@@ -31,14 +32,16 @@ function parseRule(text: string): HostRule | undefined {
   return { host: wildcard ? host.slice(2) : host, wildcard, port };
 }
 
-const hostRule = z.string().transform((text, context) => {
-  const rule = parseRule(text);
-  if (rule) return rule;
-  context.addIssue({ code: "custom", message: "is not HOST:PORT" });
-  return z.NEVER;
-});
+const hostRule = later(() =>
+  z.string().transform((text, context) => {
+    const rule = parseRule(text);
+    if (rule) return rule;
+    context.addIssue({ code: "custom", message: "is not HOST:PORT" });
+    return z.NEVER;
+  }),
+);
 
-const hostRules = z.array(hostRule).min(1).max(256);
+const hostRules = later(() => z.array(hostRule).min(1).max(256));
 
 /** Returns the schema of a network grant: all, none, or some hosts. */
 export const network = (flag: z.ZodType<boolean>) =>
@@ -48,14 +51,16 @@ export const network = (flag: z.ZodType<boolean>) =>
   );
 
 /** Address range: `10.0.0.0/8`, `fd00::/8`. */
-export const addressRange = z.string().refine((text) => {
-  try {
-    addRange(new BlockList(), text);
-    return true;
-  } catch {
-    return false;
-  }
-}, "must be a range of addresses such as 10.0.0.0/8");
+export const addressRange = later(() =>
+  z.string().refine((text) => {
+    try {
+      addRange(new BlockList(), text);
+      return true;
+    } catch {
+      return false;
+    }
+  }, "must be a range of addresses such as 10.0.0.0/8"),
+);
 
 /** Adds a range to a list. @throws Error for any other text */
 export function addRange(list: BlockList, range: string): void {

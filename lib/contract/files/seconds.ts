@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { later } from "../later.ts";
 
 /** Whole seconds from 1 to a most, as a number or as "30s", "5m", "1h". */
 export const secondsUpTo = (most: number) =>
@@ -12,4 +13,4 @@ export const secondsUpTo = (most: number) =>
     .pipe(z.int().min(1).max(most));
 
 /** Whole seconds from 1 to 600. */
-export const seconds = secondsUpTo(600);
+export const seconds = later(() => secondsUpTo(600));

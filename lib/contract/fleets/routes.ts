@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { detailFacts, fleetFacts } from "../facts/host.ts";
+import { later } from "../later.ts";
 import { page, pageQuery } from "../paging.ts";
 import { noContent, notModified, type Route } from "../route.ts";
 import { projectHost } from "../surfaces/deploy.ts";
@@ -10,7 +11,7 @@ import { fleetAdoption } from "./adoption.ts";
 import { FLEET_ROUTE, fleetQuery } from "./query.ts";
 
 const ofProject = { mount: "deploy", tags: ["deploy hub"] } as const;
-const projectHostParams = z.object({ project_id: z.string(), host_id: z.string().max(255) });
+const projectHostParams = later(() => z.object({ project_id: z.string(), host_id: z.string().max(255) }));
 
 export const listProjectHosts = {
   otherHosts: "named",
@@ -23,7 +24,7 @@ export const listProjectHosts = {
   description: FLEET_ROUTE,
   query: fleetQuery,
   ok: {
-    200: z.record(z.string(), projectHost.extend(fleetFacts)),
+    200: later(() => z.record(z.string(), projectHost.extend(fleetFacts))),
     304: notModified,
   },
 } as const satisfies Route;
@@ -37,10 +38,12 @@ export const showProjectHost = {
   summary: "One host: its newest record, with its state and the steps and plugins of its last report",
   params: projectHostParams,
   ok: {
-    200: projectHost.extend({
-      ...detailFacts,
-      plugins: z.array(z.record(z.string(), z.unknown())).optional(),
-    }),
+    200: later(() =>
+      projectHost.extend({
+        ...detailFacts,
+        plugins: z.array(z.record(z.string(), z.unknown())).optional(),
+      }),
+    ),
   },
 } as const satisfies Route;
 
@@ -75,8 +78,8 @@ export const forgetProjectHost = {
 } as const satisfies Route;
 
 const ofTarget = { mount: "deployments", tags: ["deployments"] } as const;
-const targetParams = z.object({ kind: marketplaceKind, slug: z.string() });
-const targetHostParams = targetParams.extend({ host_id: z.string().max(255) });
+const targetParams = later(() => z.object({ kind: marketplaceKind, slug: z.string() }));
+const targetHostParams = later(() => targetParams.extend({ host_id: z.string().max(255) }));
 
 export const listTargetHosts = {
   otherHosts: "named",
@@ -90,7 +93,7 @@ export const listTargetHosts = {
   params: targetParams,
   query: fleetQuery,
   ok: {
-    200: z.record(z.string(), reportRecord.extend(fleetFacts)),
+    200: later(() => z.record(z.string(), reportRecord.extend(fleetFacts))),
     304: notModified,
   },
 } as const satisfies Route;
@@ -104,7 +107,7 @@ export const showTargetHost = {
   summary: "One host: its newest record, with its state and the steps of its last report",
   params: targetHostParams,
   ok: {
-    200: reportRecord.extend(detailFacts),
+    200: later(() => reportRecord.extend(detailFacts)),
   },
 } as const satisfies Route;
 
@@ -158,8 +161,8 @@ export const serveHost = {
   path: "/projects/:id/hosts/:host_id/service",
   who: { key: ["projects"] },
   summary: "Take a host of the fleet out of service, so that no rollout counts it or waits for it; null takes it back",
-  params: z.object({ id: z.string(), host_id: z.string().max(255) }),
-  body: z.strictObject({ out_of_service: z.string().trim().min(1).max(256).nullable() }),
+  params: later(() => z.object({ id: z.string(), host_id: z.string().max(255) })),
+  body: later(() => z.strictObject({ out_of_service: z.string().trim().min(1).max(256).nullable() })),
   ok: { 204: noContent },
 } as const satisfies Route;
 
@@ -170,7 +173,7 @@ export const labelHost = {
   path: "/projects/:id/hosts/:host_id/labels",
   who: { key: ["projects"] },
   summary: "Give a host of the fleet labels in place of its own; null takes that back",
-  params: z.object({ id: z.string(), host_id: z.string().max(255) }),
-  body: z.strictObject({ labels: labels.nullable() }),
+  params: later(() => z.object({ id: z.string(), host_id: z.string().max(255) })),
+  body: later(() => z.strictObject({ labels: labels.nullable() })),
   ok: { 204: noContent },
 } as const satisfies Route;

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { later } from "../later.ts";
 import { page, pageQuery } from "../paging.ts";
 import { noContent, type Route } from "../route.ts";
 import { apiKeyRecord, createdKey, createKeyRequest, KEY_STATES, rotateKeyRequest } from "../surfaces/keys.ts";
@@ -33,7 +34,7 @@ export const listKeys = {
   who: { key: ["keys"] },
   summary: "List the own keys, without their secrets",
   description: "A key that ended more than 30 days ago is in no list. With `state`, only live or ended keys are.",
-  query: pageQuery.extend({ state: z.enum(KEY_STATES).optional() }),
+  query: later(() => pageQuery.extend({ state: z.enum(KEY_STATES).optional() })),
   ok: { 200: page(apiKeyRecord) },
 } as const satisfies Route;
 
@@ -56,7 +57,7 @@ export const rotateKey = {
   who: { key: [] },
   otherHosts: "none",
   summary: "Issue a key with the same rights, and let the old one end after a grace",
-  body: rotateKeyRequest.nullish(),
+  body: later(() => rotateKeyRequest.nullish()),
   ok: { 201: createdKey },
   errors: [403, 409],
 } as const satisfies Route;

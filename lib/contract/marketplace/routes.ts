@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { later } from "../later.ts";
 import { page, pageQuery } from "../paging.ts";
 import { RESUMED } from "../publishing/routes.ts";
 import { uploadFields, uploadId, uploadState } from "../publishing/uploads.ts";
@@ -49,7 +50,7 @@ export const installTarget = ofKinds((kind) => ({
     `X-Signature, ${HEADERS.plugin} or ${HEADERS.service} (name@version) and X-Repo come with it; ` +
     `${HEADERS.signatureEd25519} and ${HEADERS.signer}, where its author has signed it. ` +
     `${HEADERS.download} is where the same bytes are given without a key, for a while.`,
-  query: z.object({ version: z.string().max(128).default("latest") }),
+  query: later(() => z.object({ version: z.string().max(128).default("latest") })),
   ok: {
     200: bytes("The ZIP archive.", "application/zip"),
     206: bytes("The range asked for.", "application/zip"),
@@ -65,12 +66,14 @@ export const listTargets = ofKinds((kind) => ({
   who: { key: [] },
   otherHosts: "none",
   summary: `List and search the ${kind}s that the caller may see`,
-  query: pageQuery.extend({
-    q: z.string().max(200).default("").describe("Text in slug, name or description"),
-    sort: z.enum(TARGET_ORDERS).default("slug"),
-    count: z.enum(["true", "false"]).default("false").describe("Whether the answer has the total of all pages"),
-  }),
-  ok: { 200: page(targetSummary).extend({ total: z.int().nonnegative().optional() }) },
+  query: later(() =>
+    pageQuery.extend({
+      q: z.string().max(200).default("").describe("Text in slug, name or description"),
+      sort: z.enum(TARGET_ORDERS).default("slug"),
+      count: z.enum(["true", "false"]).default("false").describe("Whether the answer has the total of all pages"),
+    }),
+  ),
+  ok: { 200: later(() => page(targetSummary).extend({ total: z.int().nonnegative().optional() })) },
 }));
 
 export const listTargetVersions = ofKinds((kind) => ({
@@ -85,9 +88,11 @@ export const listTargetVersions = ofKinds((kind) => ({
 }));
 
 /** Error for a label that is taken. */
-export const archiveExists = errorBody
-  .extend({ content_sha256: z.string() })
-  .describe("The version exists with another archive; content_sha256 is the stored archive's.");
+export const archiveExists = later(() =>
+  errorBody
+    .extend({ content_sha256: z.string() })
+    .describe("The version exists with another archive; content_sha256 is the stored archive's."),
+);
 
 export const publishTargetVersion = ofKinds((kind) => ({
   ...of(kind),
@@ -97,8 +102,8 @@ export const publishTargetVersion = ofKinds((kind) => ({
   summary: `Publish a version of a ${kind}`,
   description: RESUMED,
   form: true,
-  body: versionFields.extend({ ...uploadFields.partial().shape, [ARCHIVE_PART.name]: z.file() }),
-  ok: { 200: versionRecord.describe("The very same archive is published already."), 201: versionRecord },
+  body: later(() => versionFields.extend({ ...uploadFields.partial().shape, [ARCHIVE_PART.name]: z.file() })),
+  ok: { 200: later(() => versionRecord.describe("The very same archive is published already.")), 201: versionRecord },
   errors: [413],
   faults: { 409: archiveExists },
 }));
@@ -107,7 +112,7 @@ export const showTargetUpload = ofKinds((kind) => ({
   ...of(kind),
   method: "GET",
   path: `/${kind}s/:slug/uploads/:upload`,
-  params: z.object({ slug: z.string(), upload: uploadId }),
+  params: later(() => z.object({ slug: z.string(), upload: uploadId })),
   who: { key: ["publish", "stage"] },
   summary: `Bytes that are kept of an upload to a ${kind}; ends the request that brings it`,
   ok: { 200: uploadState },
@@ -120,7 +125,7 @@ export const yankTargetVersion = ofKinds((kind) => ({
   ...yank(kind),
   method: "POST",
   summary: "Yank a version: it stays installable by its label, and is no longer the latest",
-  body: yankRequest.nullish(),
+  body: later(() => yankRequest.nullish()),
   ok: { 200: versionRecord },
 }));
 

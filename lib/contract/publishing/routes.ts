@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { later } from "../later.ts";
 import { bytes, errorBody, type Route } from "../route.ts";
 import {
   ARTIFACT_PART,
@@ -15,9 +16,11 @@ import { uploadFields, uploadId, uploadState } from "./uploads.ts";
 
 const shared = { mount: "deploy", who: { key: ["publish", "stage"] }, tags: ["deploy hub"] } as const;
 
-const versionExists = errorBody
-  .extend({ content_sha256: z.string() })
-  .describe("The version exists with other bytes; content_sha256 is that of the stored tree.");
+const versionExists = later(() =>
+  errorBody
+    .extend({ content_sha256: z.string() })
+    .describe("The version exists with other bytes; content_sha256 is that of the stored tree."),
+);
 
 /** Description of forms whose file may come in several requests. */
 export const RESUMED =
@@ -30,8 +33,8 @@ export const publishArtifact = {
   summary: "Publish an encrypted project artifact",
   form: true,
   description: RESUMED,
-  body: publishFields.extend({ ...uploadFields.partial().shape, [ARTIFACT_PART.name]: z.file() }),
-  ok: { 200: publishResult.describe("The very same bytes are published already."), 201: publishResult },
+  body: later(() => publishFields.extend({ ...uploadFields.partial().shape, [ARTIFACT_PART.name]: z.file() })),
+  ok: { 200: later(() => publishResult.describe("The very same bytes are published already.")), 201: publishResult },
   errors: [413],
   faults: { 409: versionExists },
 } as const satisfies Route;
@@ -40,7 +43,7 @@ export const showUpload = {
   ...shared,
   method: "GET",
   path: "/v1/projects/:project_id/uploads/:upload",
-  params: z.object({ project_id: z.string(), upload: uploadId }),
+  params: later(() => z.object({ project_id: z.string(), upload: uploadId })),
   summary: "Bytes that are kept of an upload to a project; ends the request that brings it",
   ok: { 200: uploadState },
 } as const satisfies Route;
@@ -52,8 +55,8 @@ export const publishDelta = {
   summary: "Publish a delta that leads to a published version",
   form: true,
   description: RESUMED,
-  body: deltaFields.extend({ ...uploadFields.partial().shape, [ARTIFACT_PART.name]: z.file() }),
-  ok: { 200: deltaResult.describe("The version has a delta from this base already."), 201: deltaResult },
+  body: later(() => deltaFields.extend({ ...uploadFields.partial().shape, [ARTIFACT_PART.name]: z.file() })),
+  ok: { 200: later(() => deltaResult.describe("The version has a delta from this base already.")), 201: deltaResult },
   errors: [409, 413],
 } as const satisfies Route;
 
@@ -63,8 +66,8 @@ export const publishIndex = {
   path: "/v1/projects/:project_id/artifacts/:version/index",
   summary: "Store the sealed index of a published version",
   form: true,
-  body: z.object({ [INDEX_PART.name]: z.file() }),
-  ok: { 200: indexResult.describe("The version has an index already."), 201: indexResult },
+  body: later(() => z.object({ [INDEX_PART.name]: z.file() })),
+  ok: { 200: later(() => indexResult.describe("The version has an index already.")), 201: indexResult },
   errors: [409, 413],
 } as const satisfies Route;
 

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { timestamp } from "../identifiers.ts";
+import { later } from "../later.ts";
 import { page, pageQuery } from "../paging.ts";
 import type { Route } from "../route.ts";
 import { marketplaceKind, reportRecord } from "../surfaces/marketplace.ts";
@@ -27,14 +28,16 @@ export const listReports = {
   path: "/deployments/:kind/:slug/reports",
   who: { key: ["read"] },
   summary: "The own reports of a plugin or service, newest first",
-  params: z.object({ kind: marketplaceKind, slug: z.string() }),
+  params: later(() => z.object({ kind: marketplaceKind, slug: z.string() })),
   filters: true,
-  query: pageQuery.extend({
-    host_id: z.string().max(255).optional(),
-    status: deploymentStatus.optional(),
-    version: z.string().max(128).optional(),
-    from: timestamp.optional().describe("Reports received at this time or later"),
-    to: timestamp.optional().describe("Reports received before this time"),
-  }),
-  ok: { 200: page(reportRecord.extend({ log: reportedLog })) },
+  query: later(() =>
+    pageQuery.extend({
+      host_id: z.string().max(255).optional(),
+      status: deploymentStatus.optional(),
+      version: z.string().max(128).optional(),
+      from: timestamp.optional().describe("Reports received at this time or later"),
+      to: timestamp.optional().describe("Reports received before this time"),
+    }),
+  ),
+  ok: { 200: later(() => page(reportRecord.extend({ log: reportedLog }))) },
 } as const satisfies Route;

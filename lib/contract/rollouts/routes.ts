@@ -1,3 +1,4 @@
+import { later } from "../later.ts";
 import { page, pageQuery } from "../paging.ts";
 import type { Route } from "../route.ts";
 import { type RolloutAction, rolloutChange, rolloutRecord, rolloutRequest } from "./records.ts";
@@ -40,7 +41,7 @@ const change = {
   ...shared,
   method: "POST",
   who: { key: ["publish", "projects"] },
-  body: rolloutChange.nullish(),
+  body: later(() => rolloutChange.nullish()),
   ok: { 200: rolloutRecord },
   errors: [409],
 } as const;

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { later } from "../later.ts";
 import { page, pageQuery } from "../paging.ts";
 import { noContent, type Route } from "../route.ts";
 import { authorSignature } from "../surfaces/marketplace.ts";
@@ -44,8 +45,8 @@ const ending = {
   ...shared,
   method: "POST",
   who: { key: ["projects"] },
-  params: z.object({ id: z.string(), key: signerKey }),
-  body: endSignerRequest.nullish(),
+  params: later(() => z.object({ id: z.string(), key: signerKey })),
+  body: later(() => endSignerRequest.nullish()),
   ok: { 200: signerRecord },
 } as const;
 

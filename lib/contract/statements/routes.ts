@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { later } from "../later.ts";
 import { bytes, ofKinds, type Route } from "../route.ts";
 import type { MarketplaceKind } from "../surfaces/paths.ts";
 import { STATEMENT_KINDS, STATEMENT_PART, statementFields, statementRecord, statementsAnswer } from "./statements.ts";
@@ -9,8 +10,11 @@ const adding = {
   summary: "Add a statement to a published version: provenance, an SBOM, or that it is urgent",
   description: "The signature is demanded where the version has a signer.",
   form: true,
-  body: statementFields.extend({ [STATEMENT_PART.name]: z.file() }),
-  ok: { 200: statementRecord.describe("The version has this very statement already."), 201: statementRecord },
+  body: later(() => statementFields.extend({ [STATEMENT_PART.name]: z.file() })),
+  ok: {
+    200: later(() => statementRecord.describe("The version has this very statement already.")),
+    201: statementRecord,
+  },
   errors: [409, 413],
 } as const;
 
@@ -27,7 +31,7 @@ const reading = {
   errors: [416],
 } as const;
 
-const kind = z.enum(STATEMENT_KINDS);
+const kind = later(() => z.enum(STATEMENT_KINDS));
 
 const ofProject = { mount: "deploy", tags: ["statements"] } as const;
 const projectPath = "/v1/projects/:project_id/artifacts/:version/statements";
@@ -47,7 +51,7 @@ export const readProjectStatement = {
   ...ofProject,
   ...reading,
   path: `${projectPath}/:kind`,
-  params: z.object({ project_id: z.string(), version: z.string(), kind }),
+  params: later(() => z.object({ project_id: z.string(), version: z.string(), kind })),
   who: projectReaders,
   otherHosts: "none",
 } as const satisfies Route;
@@ -73,7 +77,7 @@ export const readTargetStatement = ofKinds((target) => ({
   ...ofTarget(target),
   ...reading,
   path: `/${target}s/:slug/versions/:version/statements/:kind`,
-  params: z.object({ slug: z.string(), version: z.string(), kind }),
+  params: later(() => z.object({ slug: z.string(), version: z.string(), kind })),
   who: targetReaders,
   otherHosts: "none",
 }));

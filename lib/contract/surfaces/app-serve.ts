@@ -2,6 +2,7 @@ import * as z from "zod";
 import { appLimits, usage } from "../files/app-limits.ts";
 import { LIMIT_NAMES } from "../files/limit-forms.ts";
 import { pluginId } from "../identifiers.ts";
+import { later } from "../later.ts";
 
 /** Local surface of `sealift app serve`, over a unix socket in the project root (docs/applications.md). */
 
@@ -32,42 +33,46 @@ export const APPLICATION_STATES = ["stopped", "starting", "running", "stopping",
 export const MEMBERSHIPS = ["group", "user", "none"] as const;
 export type MembershipKind = (typeof MEMBERSHIPS)[number];
 
-export const applicationStatus = z.looseObject({
-  id: pluginId,
-  state: z.enum(APPLICATION_STATES),
-  since: z.string(),
-  pid: z.int().nullable(),
-  /** Starts after an end that nobody asked for, since it was last started on purpose. */
-  restarts: z.int().nonnegative(),
-  /** Release that it was started from. */
-  release: z.string().nullable(),
-  /** User who runs it. */
-  user: z.string(),
-  /** True when it runs as the user of `app serve`, and so can read the agent's keys and settings. */
-  same_user: z.boolean(),
-  /** Way in which its processes are told from others. Absent before 0.3.0, and before its first start. */
-  membership: z.enum(MEMBERSHIPS).optional(),
-  /** Sockets and ports by name, each with its address. */
-  addresses: z.record(z.string(), z.string()),
-  /** Limits of its grant, those of them that nothing enforces here, and what it uses now (since 0.3.0). */
-  limits: appLimits.optional().catch(undefined),
-  unenforced: z.array(z.enum(LIMIT_NAMES)).readonly().optional().catch(undefined),
-  used: usage.optional().catch(undefined),
-  /** Why it does not run, or how it last ended. */
-  error: z.string().nullable(),
-});
+export const applicationStatus = later(() =>
+  z.looseObject({
+    id: pluginId,
+    state: z.enum(APPLICATION_STATES),
+    since: z.string(),
+    pid: z.int().nullable(),
+    /** Starts after an end that nobody asked for, since it was last started on purpose. */
+    restarts: z.int().nonnegative(),
+    /** Release that it was started from. */
+    release: z.string().nullable(),
+    /** User who runs it. */
+    user: z.string(),
+    /** True when it runs as the user of `app serve`, and so can read the agent's keys and settings. */
+    same_user: z.boolean(),
+    /** Way in which its processes are told from others. Absent before 0.3.0, and before its first start. */
+    membership: z.enum(MEMBERSHIPS).optional(),
+    /** Sockets and ports by name, each with its address. */
+    addresses: z.record(z.string(), z.string()),
+    /** Limits of its grant, those of them that nothing enforces here, and what it uses now (since 0.3.0). */
+    limits: appLimits.optional().catch(undefined),
+    unenforced: z.array(z.enum(LIMIT_NAMES)).readonly().optional().catch(undefined),
+    used: usage.optional().catch(undefined),
+    /** Why it does not run, or how it last ended. */
+    error: z.string().nullable(),
+  }),
+);
 export type ApplicationStatus = z.output<typeof applicationStatus>;
 
-export const applicationsStatus = z.looseObject({ applications: z.array(applicationStatus) });
+export const applicationsStatus = later(() => z.looseObject({ applications: z.array(applicationStatus) }));
 
-export const appServeError = z.looseObject({ error: z.looseObject({ code: z.string(), message: z.string() }) });
+export const appServeError = later(() =>
+  z.looseObject({ error: z.looseObject({ code: z.string(), message: z.string() }) }),
+);
 
 /** `recover` is a restart that goes on trying when its start fails, as when `app serve` itself starts (since 0.3.0). */
 export const APPLICATION_VERBS = ["start", "stop", "restart", "recover"] as const;
 export type ApplicationVerb = (typeof APPLICATION_VERBS)[number];
 
 /** Answer of `health.command` of an application: why it does not work, or null (since 0.3.0). */
-export const applicationHealth = z.looseObject({ fault: z.string().nullable() });
+export const applicationHealth = later(() => z.looseObject({ fault: z.string().nullable() }));
 
 export const APP_SERVE_PATHS = {
   /** GET looks at the last answer, POST asks for one of now. */

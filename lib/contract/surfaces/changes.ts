@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { later } from "../later.ts";
 
 /** Hints of changes on the wire (docs/contract/hints.md). */
 
@@ -6,25 +7,29 @@ import * as z from "zod";
 export const MAX_HINTED_TARGETS = 200;
 
 /** Target as people write it. */
-const targetText = z
-  .string()
-  .regex(/^(?:project:[A-Za-z0-9][A-Za-z0-9_.-]{0,127}|(?:plugin|service):[a-z0-9][a-z0-9_.-]{0,127})$/, {
+const targetText = later(() =>
+  z.string().regex(/^(?:project:[A-Za-z0-9][A-Za-z0-9_.-]{0,127}|(?:plugin|service):[a-z0-9][a-z0-9_.-]{0,127})$/, {
     message: "must be plugin:SLUG, service:SLUG or project:ID",
-  });
+  }),
+);
 
 /** Targets of a stream in its query, separated by commas. */
-export const hintedTargets = z
-  .string()
-  .max(32_768)
-  .transform((text) => [...new Set(text.split(","))])
-  .pipe(z.array(targetText).min(1).max(MAX_HINTED_TARGETS));
+export const hintedTargets = later(() =>
+  z
+    .string()
+    .max(32_768)
+    .transform((text) => [...new Set(text.split(","))])
+    .pipe(z.array(targetText).min(1).max(MAX_HINTED_TARGETS)),
+);
 
 /** Hint: these targets may answer "latest" differently now. */
-export const changeHint = z.object({
-  targets: z.array(z.string().max(200)).max(MAX_HINTED_TARGETS),
-  /** Milliseconds over which hosts that receive it at the same moment spread their requests. */
-  spread_ms: z.number().nonnegative(),
-});
+export const changeHint = later(() =>
+  z.object({
+    targets: z.array(z.string().max(200)).max(MAX_HINTED_TARGETS),
+    /** Milliseconds over which hosts that receive it at the same moment spread their requests. */
+    spread_ms: z.number().nonnegative(),
+  }),
+);
 export type ChangeHint = z.infer<typeof changeHint>;
 
 /** Seconds between two comments of a stream: those that a client may ask for, and those without a word. */
@@ -39,26 +44,32 @@ export function beatIn(given: string | string[] | undefined): number | undefined
 /** `event` of a hint; streams may have others in future. */
 export const HINT_EVENT = "changed";
 
-export const pollRequest = z.strictObject({
-  targets: z
-    .array(
-      z.strictObject({
-        target: targetText,
-        /** ETag of the caller's last answer to `latest`; null without one. */
-        etag: z.string().max(1024).nullable(),
-      }),
-    )
-    .min(1)
-    .max(MAX_HINTED_TARGETS),
-});
+export const pollRequest = later(() =>
+  z.strictObject({
+    targets: z
+      .array(
+        z.strictObject({
+          target: targetText,
+          /** ETag of the caller's last answer to `latest`; null without one. */
+          etag: z.string().max(1024).nullable(),
+        }),
+      )
+      .min(1)
+      .max(MAX_HINTED_TARGETS),
+  }),
+);
 
-export const marksAnswer = z.object({
-  /** Visible targets, in the order of the request. */
-  targets: z.array(z.object({ target: z.string(), mark: z.string() })),
-});
+export const marksAnswer = later(() =>
+  z.object({
+    /** Visible targets, in the order of the request. */
+    targets: z.array(z.object({ target: z.string(), mark: z.string() })),
+  }),
+);
 export type MarksAnswer = z.infer<typeof marksAnswer>;
 
-export const pollAnswer = z.object({
-  /** Visible targets, in the order of the request. */
-  targets: z.array(z.object({ target: z.string(), changed: z.boolean() })),
-});
+export const pollAnswer = later(() =>
+  z.object({
+    /** Visible targets, in the order of the request. */
+    targets: z.array(z.object({ target: z.string(), changed: z.boolean() })),
+  }),
+);

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { later } from "../later.ts";
 import { segment } from "./segment.ts";
 
 /** Surface C on the wire (docs/contract/runtime.md). */
@@ -86,86 +87,94 @@ export const runtimePaths = (prefix = "/plugin") => ({
   route: (plugin: string, path: string) => `${prefix}/${segment(plugin)}${path.startsWith("/") ? path : `/${path}`}`,
 });
 
-export const pluginState = z.enum(["loaded", "idle", "error"]);
+export const pluginState = later(() => z.enum(["loaded", "idle", "error"]));
 export type PluginState = z.infer<typeof pluginState>;
 
-export const executionMode = z.enum(["trusted", "sandboxed"]);
+export const executionMode = later(() => z.enum(["trusted", "sandboxed"]));
 export type ExecutionMode = z.infer<typeof executionMode>;
 
-export const lifecycleAnswer = z.object({ status: z.literal("ok"), msg: z.string() });
+export const lifecycleAnswer = later(() => z.object({ status: z.literal("ok"), msg: z.string() }));
 
-export const pluginStatus = z.object({
-  name: z.string(),
-  /** Null without a valid descriptor. */
-  version: z.string().nullable(),
-  mode: executionMode.nullable(),
-  state: pluginState,
-  /** Agent's release from which the plugin was loaded. Omitted where no agent has deployed it. */
-  release: z.string().optional(),
-  uptime_seconds: z.number().nonnegative(),
-  pid: z.int().optional(),
-  restarts: z.int().optional(),
-  memory_mb: z.number().optional(),
-  /** Means that confine a sandboxed plugin, such as `node`, `uid 65534` and `bubblewrap 0.8.0`. */
-  held_by: z.array(z.string()).optional(),
-  /** Enforcement of `max_disk_mb` on `data/`, for sandboxed plugins. */
-  disk: z
-    .object({
-      /** `sampled`: measured while the plugin works, so it may exceed its limit between two measurements. */
-      bound: z.enum(["sampled"]),
-      interval_ms: z.int(),
-      max_mb: z.number(),
-      /** Megabytes in use, as last measured. */
-      used_mb: z.number().optional(),
-    })
-    .optional(),
-  /** Processes of a sandboxed plugin that runs in more than one. */
-  instances: z
-    .array(
-      z.object({
-        pid: z.int().optional(),
-        restarts: z.int(),
-        memory_mb: z.number().optional(),
-        in_flight: z.int(),
-        /** False while it is being restarted. */
-        serving: z.boolean(),
-      }),
-    )
-    .optional(),
-  error: z.string().optional(),
-  error_code: z.string().optional(),
-  /**
-   * Number of generations of the code that Node holds, for trusted ES modules; the next field is their source bytes.
-   */
-  generations: z.int().optional(),
-  generation_bytes: z.int().optional(),
-});
+export const pluginStatus = later(() =>
+  z.object({
+    name: z.string(),
+    /** Null without a valid descriptor. */
+    version: z.string().nullable(),
+    mode: executionMode.nullable(),
+    state: pluginState,
+    /** Agent's release from which the plugin was loaded. Omitted where no agent has deployed it. */
+    release: z.string().optional(),
+    uptime_seconds: z.number().nonnegative(),
+    pid: z.int().optional(),
+    restarts: z.int().optional(),
+    memory_mb: z.number().optional(),
+    /** Means that confine a sandboxed plugin, such as `node`, `uid 65534` and `bubblewrap 0.8.0`. */
+    held_by: z.array(z.string()).optional(),
+    /** Enforcement of `max_disk_mb` on `data/`, for sandboxed plugins. */
+    disk: z
+      .object({
+        /** `sampled`: measured while the plugin works, so it may exceed its limit between two measurements. */
+        bound: z.enum(["sampled"]),
+        interval_ms: z.int(),
+        max_mb: z.number(),
+        /** Megabytes in use, as last measured. */
+        used_mb: z.number().optional(),
+      })
+      .optional(),
+    /** Processes of a sandboxed plugin that runs in more than one. */
+    instances: z
+      .array(
+        z.object({
+          pid: z.int().optional(),
+          restarts: z.int(),
+          memory_mb: z.number().optional(),
+          in_flight: z.int(),
+          /** False while it is being restarted. */
+          serving: z.boolean(),
+        }),
+      )
+      .optional(),
+    error: z.string().optional(),
+    error_code: z.string().optional(),
+    /**
+     * Number of generations of the code that Node holds, for trusted ES modules; the next field is their source bytes.
+     */
+    generations: z.int().optional(),
+    generation_bytes: z.int().optional(),
+  }),
+);
 export type PluginStatus = z.infer<typeof pluginStatus>;
 
-export const statusAnswer = z.object({ plugins: z.array(pluginStatus), count: z.int() });
+export const statusAnswer = later(() => z.object({ plugins: z.array(pluginStatus), count: z.int() }));
 
-export const healthStatus = z.enum(["healthy", "degraded", "unhealthy"]);
+export const healthStatus = later(() => z.enum(["healthy", "degraded", "unhealthy"]));
 export type HealthStatus = z.infer<typeof healthStatus>;
-export const healthCheck = z.object({ status: healthStatus, message: z.string(), duration_ms: z.number() });
+export const healthCheck = later(() =>
+  z.object({ status: healthStatus, message: z.string(), duration_ms: z.number() }),
+);
 export type HealthCheck = z.infer<typeof healthCheck>;
-export const healthAnswer = z.object({ status: healthStatus, checks: z.record(z.string(), healthCheck) });
+export const healthAnswer = later(() => z.object({ status: healthStatus, checks: z.record(z.string(), healthCheck) }));
 export type HealthAnswer = z.infer<typeof healthAnswer>;
 
-export const metricsAnswer = z.object({
-  counters: z.record(z.string(), z.number()),
-  gauges: z.record(z.string(), z.number()),
-  histograms: z.record(
-    z.string(),
-    z.object({ count: z.number(), sum: z.number(), buckets: z.record(z.string(), z.number()) }),
-  ),
-});
+export const metricsAnswer = later(() =>
+  z.object({
+    counters: z.record(z.string(), z.number()),
+    gauges: z.record(z.string(), z.number()),
+    histograms: z.record(
+      z.string(),
+      z.object({ count: z.number(), sum: z.number(), buckets: z.record(z.string(), z.number()) }),
+    ),
+  }),
+);
 export type MetricsAnswer = z.infer<typeof metricsAnswer>;
 
 /** Error body of the runtime; `error` repeats `msg` for clients that read that field. */
-export const runtimeErrorBody = z.object({
-  status: z.literal("error"),
-  msg: z.string(),
-  code: z.string(),
-  error: z.string(),
-});
+export const runtimeErrorBody = later(() =>
+  z.object({
+    status: z.literal("error"),
+    msg: z.string(),
+    code: z.string(),
+    error: z.string(),
+  }),
+);
 export type RuntimeErrorBody = z.infer<typeof runtimeErrorBody>;

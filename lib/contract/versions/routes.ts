@@ -1,3 +1,4 @@
+import { later } from "../later.ts";
 import { page, pageQuery } from "../paging.ts";
 import { noContent, type Route } from "../route.ts";
 import {
@@ -28,7 +29,7 @@ export const yankVersion = {
   path: "/projects/:id/versions/:version/yank",
   who: { key: ["publish"] },
   summary: "Yank a version: it stays deployable by its label, and is no longer the latest",
-  body: versionYankRequest.nullish(),
+  body: later(() => versionYankRequest.nullish()),
   ok: { 204: noContent },
 } as const satisfies Route;
 
@@ -68,7 +69,7 @@ export const releaseVersion = {
   who: { key: ["projects"] },
   summary: "Open a held version to every host",
   description: "One that every host may have already stays as it is. 409 while its own rollout is live.",
-  body: versionReleaseRequest.nullish(),
+  body: later(() => versionReleaseRequest.nullish()),
   ok: { 200: versionReleased },
   errors: [409],
 } as const satisfies Route;

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { later } from "../later.ts";
 import { page, pageQuery } from "../paging.ts";
 import { noContent, type Route } from "../route.ts";
 import {
@@ -43,7 +44,7 @@ export const listDeliveries = {
   method: "GET",
   path: "/webhooks/:webhook/deliveries",
   summary: "Messages of a webhook that wait, or that never arrived, newest first",
-  query: pageQuery.extend({ state: z.enum(["pending", "dead"]).optional() }),
+  query: later(() => pageQuery.extend({ state: z.enum(["pending", "dead"]).optional() })),
   ok: { 200: page(deliveryRecord) },
 } as const satisfies Route;
 
@@ -61,7 +62,7 @@ export const redeliver = {
   method: "POST",
   path: "/webhooks/:webhook/redeliver",
   summary: "Send messages that never arrived again, under their ids",
-  body: redeliveryRequest.nullish(),
+  body: later(() => redeliveryRequest.nullish()),
   ok: { 200: redeliveryAnswer },
   errors: [409],
 } as const satisfies Route;
@@ -71,7 +72,7 @@ export const rotateWebhook = {
   method: "POST",
   path: "/webhooks/:webhook/rotate",
   summary: "Give a webhook another secret; for a time, messages are signed with the old one, too",
-  body: webhookRotation.nullish(),
+  body: later(() => webhookRotation.nullish()),
   ok: { 200: webhookSecret },
 } as const satisfies Route;
 
