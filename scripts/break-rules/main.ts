@@ -123,13 +123,15 @@ async function noticed(guard: Guard, id: string): Promise<Noticed> {
     ["core", values.until === "check" ? [] : core],
     ["test:all", values.until === "test:all" ? rest : []],
   ] as const)
-    for (let at = 0, size = 5; at < files.length; at += size, size *= 2) {
-      const what = await failureOf(guard, id, files.slice(at, at + size));
-      if (what === undefined) continue;
-      // A test that fails with the rule, too, has not noticed anything.
-      const [file] = what.split(": ");
-      if (file === "" || (await failureOf(undefined, id, [file!])) === undefined) return { by, what };
-    }
+    for (let at = 0, size = 5; at < files.length; at += size, size *= 2)
+      for (let left = files.slice(at, at + size); left.length > 0;) {
+        const what = await failureOf(guard, id, left);
+        if (what === undefined) break;
+        // A test that fails with the rule, too, has not noticed anything. Those after it have not run.
+        const [file] = what.split(": ");
+        if (file === "" || (await failureOf(undefined, id, [file!])) === undefined) return { by, what };
+        left = left.slice(left.includes(file!) ? left.indexOf(file!) + 1 : Infinity);
+      }
   return { by: "nothing", what: "" };
 }
 
