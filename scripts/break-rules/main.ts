@@ -78,8 +78,10 @@ async function failureOf(guard: Guard | undefined, id: string, files: readonly s
   const args = ["--disable-warning=ExperimentalWarning", "--require=./test/support/unrecorded.ts", ...hooks, group];
   const env = {
     ...process.env,
-    SEALIFT_PUT_IN: JSON.stringify(guard),
+    PUT_IN_FAULT: JSON.stringify(guard),
     SEALIFT_FILE_LIMIT,
+    // Otherwise tap gives a file in a process of its own half a minute.
+    TAP_TIMEOUT: SEALIFT_FILE_LIMIT,
     TAP_CHILD_ID: "rule",
     TAP_BAIL: "1",
   };
