@@ -7,7 +7,7 @@
  * `--until check` or `core` no others run, since a rule that nobody notices runs every test. Ends with 1 if more than
  * `--unseen` rules go unnoticed by check and core, or by check alone where no others run.
  */
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import PQueue from "p-queue";
@@ -33,6 +33,17 @@ const CHECKED = 30;
 /** Seconds for a file, as in `npm run check`. */
 const SEALIFT_FILE_LIMIT = "240";
 const GROUP_LIMIT_MS = 900_000;
+
+/** Gives a program processes of its own: it finds and reaches no others. Ends all of them with it. */
+const APART_FLAGS = ["--pid", "--fork", "--mount-proc", "--kill-child"];
+/**
+ * Words before the program that runs tests. Rules say which processes are ended: without one, a test of root might end
+ * every process of this machine. Empty for other users, and where the system allows no such thing.
+ */
+const WALL =
+  process.getuid?.() === 0 && spawnSync("unshare", [...APART_FLAGS, "true"]).status === 0
+    ? ["unshare", ...APART_FLAGS, "sh", "-c", '"$@"; exit $?', "sh"]
+    : [];
 
 /** Draws rules from every room by turns. */
 function drawn(count: number, random: Random): Guard[] {
@@ -85,7 +96,8 @@ async function failureOf(guard: Guard | undefined, id: string, files: readonly s
     TAP_CHILD_ID: "rule",
     TAP_BAIL: "1",
   };
-  const child = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "ignore"], detached: true });
+  const [program, ...words] = [...WALL, process.execPath, ...args];
+  const child = spawn(program!, words, { env, stdio: ["ignore", "pipe", "ignore"], detached: true });
   const end = (): void => endGroup(child.pid!);
   groups.add(child.pid!);
   const limit = setTimeout(end, GROUP_LIMIT_MS);
