@@ -125,7 +125,7 @@ export class AppAllow extends withOptions(appAllow) {
       if (isRoot && !hasUser)
         throw usageError("usage", `As root, ${id} needs a user of its own.`, { hint: "Give --user NAME." });
       const asked = await asking.grantFor(app, known, listen, taken);
-      const own = hasUser || given.same_user === true || known?.same_user === true ? {} : { same_user: true };
+      const own = hasUser ? {} : { same_user: true };
       const grant = { ...asked, ...own, ...given, limits: { ...asked.limits, ...limits } };
       grants.set(id, grant);
       for (const line of grantLines(id, app, { ...known, ...grant })) this.note(line);

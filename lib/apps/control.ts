@@ -81,13 +81,13 @@ async function answer(controlled: Controlled, request: IncomingMessage, response
 
 async function route(controlled: Controlled, { method, url = "" }: IncomingMessage): Promise<unknown> {
   if (method === "GET" && url === APP_SERVE_PATHS.status) return { applications: await controlled.statuses() };
-  const [id = "", verb = ""] = url.startsWith(`${APP_SERVE_PATHS.status}/`)
+  const [id = ""] = url.startsWith(`${APP_SERVE_PATHS.status}/`)
     ? url.slice(APP_SERVE_PATHS.status.length + 1).split("/")
     : [];
   const isHealth = APP_SERVE_PATHS.health(id) === url && pluginId.safeParse(id).success;
   if (isHealth && (method === "GET" || method === "POST"))
     return { fault: await controlled.health(id, method === "POST") };
-  const known = APPLICATION_VERBS.find((one) => APP_SERVE_PATHS.act(id, one) === url && one === verb);
+  const known = APPLICATION_VERBS.find((one) => APP_SERVE_PATHS.act(id, one) === url);
   if (method !== "POST" || known === undefined || !pluginId.safeParse(id).success)
     throw new ServeFault("not_found", `There is no route ${method} ${url.slice(0, 200)}.`);
   return controlled.act(id, known);

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { realpath, stat } from "node:fs/promises";
 import { parseEnv } from "node:util";
-import { SealiftError } from "../contract/errors.ts";
 import type { Application } from "../contract/files/application.ts";
 import { type Addresses, LAUNCH, portVariables } from "../contract/files/launch.ts";
 import { readSettingsFile } from "../releases/settings-file.ts";
@@ -50,7 +49,8 @@ export async function markOf(root: string, id: string): Promise<ApplicationMark>
  *
  * @param settings file of the operator, which need not exist
  * @param sockets names of handed-over sockets, in the order of their descriptors
- * @throws ServeFault `settings_invalid` when a required name has no value, and for a file that cannot be read
+ * @throws ServeFault `settings_invalid` when a required name has no value; UsageError `config_invalid` for a file that
+ *   cannot be read
  */
 export async function applicationEnvironment(options: {
   id: string;
@@ -63,7 +63,7 @@ export async function applicationEnvironment(options: {
 }): Promise<Record<string, string>> {
   const { id, app, user, settings, addresses, sockets, mark } = options;
   const shared = SHARED.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]]));
-  const given = parseEnv(await settingsText(settings)) as Record<string, string>;
+  const given = parseEnv((await readSettingsFile(settings))?.toString("utf8") ?? "") as Record<string, string>;
   const empty = app.environment.required.filter((name) => (given[name] ?? "") === "");
   if (empty.length > 0)
     throw new ServeFault("settings_invalid", `${id} needs values for ${empty.join(", ")} in ${settings}.`);
@@ -77,13 +77,4 @@ export async function applicationEnvironment(options: {
     ...(sockets.length > 0 && { LISTEN_FDS: String(sockets.length), LISTEN_FDNAMES: sockets.join(":") }),
     [MARK_VARIABLE]: mark,
   };
-}
-
-async function settingsText(file: string): Promise<string> {
-  try {
-    return (await readSettingsFile(file))?.toString("utf8") ?? "";
-  } catch (error) {
-    if (!(error instanceof SealiftError)) throw error;
-    throw new ServeFault("settings_invalid", error.message, { cause: error });
-  }
 }

@@ -63,14 +63,14 @@ let found: string | undefined | null = null;
 export const setpriv = (): string | undefined => (found === null ? (found = findSetpriv()) : found);
 
 function findSetpriv(): string | undefined {
-  const path = LAUNCH.path
-    .split(":")
-    .map((folder) => join(folder, "setpriv"))
-    .find((file) => existsSync(file));
-  if (path === undefined) return undefined;
-  // Its own words tell what it knows, without a process for the question.
-  const program = readFileSync(path, "latin1");
-  return FLAGS.every((flag) => !flag.startsWith("--") || program.includes(flag.slice(2))) ? path : undefined;
+  const files = LAUNCH.path.split(":").map((folder) => join(folder, "setpriv"));
+  return files.filter((file) => existsSync(file)).find(knowsFlags);
+}
+
+/** Tells whether a `setpriv` knows the flags, by its own words: without a process for the question. */
+function knowsFlags(file: string): boolean {
+  const program = readFileSync(file, "latin1");
+  return ["pdeathsig", "no-new-privs"].every((flag) => program.includes(flag));
 }
 
 /** Program that starts a script of an application. */

@@ -46,21 +46,20 @@ export class KeptSockets implements Disposable {
     for (const one of old) if (!remaining.includes(one)) one.socket.close();
     this.#kept = remaining;
     await this.#openOthers(wanted, remaining).catch((error: unknown) => {
-      throw holders.length > 0 && error instanceof ServeFault && error.code === "port_taken"
-        ? new ServeFault("port_taken", `${error.message.slice(0, -1)}: process ${holders.join(", ")}.`, {
-            cause: error,
-          })
+      const { code, message } = error as ServeFault;
+      throw holders.length > 0 && code === "port_taken"
+        ? new ServeFault("port_taken", `${message.slice(0, -1)}: process ${holders.join(", ")}.`, { cause: error })
         : error;
     });
   }
 
   async #openOthers(wanted: Addresses, remaining: readonly Kept[]): Promise<void> {
-    const find = (name: string, at: string) => remaining.find((one) => one.name === name && one.at === at);
+    const names = new Set(remaining.map(({ name }) => name));
     const fresh: Kept[] = [];
     try {
       for (const [name, at] of Object.entries(wanted))
-        if (find(name, at) === undefined) fresh.push({ name, at, socket: bound(at) });
-      await listenOn(fresh);
+        if (!names.has(name)) fresh.push({ name, at, socket: bound(at) });
+      if (fresh.length > 0) await listenOn(fresh);
     } catch (error) {
       for (const { socket } of fresh) socket.close();
       throw error;
@@ -103,7 +102,6 @@ function socketFault(at: string, error: unknown): ServeFault {
 
 /** Makes bound sockets take connections. @throws ServeFault */
 async function listenOn(sockets: readonly Kept[]): Promise<void> {
-  if (sockets.length === 0) return;
   const file = fileURLToPath(new URL(`./listening-process${extname(fileURLToPath(import.meta.url))}`, import.meta.url));
   const { execArgv, script } = ownProcess([], file);
   const child = spawn(process.execPath, [...execArgv, script, String(sockets.length)], {

@@ -106,17 +106,20 @@ export class Launcher implements Disposable {
     const interruption = (this.#migration = Promise.withResolvers<void>());
     const migration = await ApplicationProcess.start({ ...options, script: `${HOST_FOLDER}/${MIGRATE}`, sockets: [] });
     void markProcess(this.#markFile, migration.pid, this.#membership ?? {});
-    const isOver = await settledWithin(Promise.race([migration.ended, interruption.promise]), MIGRATION_LIMIT_MS);
-    const isInterrupted = isOver && (await Promise.race([migration.ended, interruption.promise])) === undefined;
-    const ending = await migration.end("SIGTERM", isOver && !isInterrupted ? 0 : MIGRATION_END_MS);
+    const how = await Promise.race([
+      migration.ended.then(() => "ended" as const),
+      interruption.promise.then(() => "interrupted" as const),
+      settledWithin(migration.ended, MIGRATION_LIMIT_MS).then(() => "late" as const),
+    ]);
+    const ending = await migration.end("SIGTERM", how === "ended" ? 0 : MIGRATION_END_MS);
     this.#migration = undefined;
     await this.end();
-    if (isOver && !isInterrupted && ending.code === 0) return Math.round(performance.now() - begun);
-    const why = isInterrupted
-      ? "another request interrupted it"
-      : isOver
-        ? endingText(ending)
-        : `it took longer than ${MIGRATION_LIMIT_MS / 1000} s`;
+    if (how === "ended" && ending.code === 0) return Math.round(performance.now() - begun);
+    const why = {
+      ended: endingText(ending),
+      interrupted: "another request interrupted it",
+      late: `it took longer than ${MIGRATION_LIMIT_MS / 1000} s`,
+    }[how];
     const message = `The migration of ${this.#id} failed: ${why}; its output is in ${this.#paths.logs}.`;
     throw new ServeFault("migration_failed", message);
   }

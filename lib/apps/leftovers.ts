@@ -48,9 +48,8 @@ export async function markedApplications(layout: Layout): Promise<string[]> {
 export async function markProcess(file: string, pid: number, { uid }: Pick<Membership, "uid">): Promise<void> {
   try {
     const facts = await factsOf(pid);
-    if (facts === undefined) return;
-    const mark = { pid, start: facts.start, boot: await bootId(), ...(uid !== undefined && { uid }) };
-    await writeJsonFile(file, mark, { durable: false });
+    const mark = facts && { pid, start: facts.start, boot: await bootId(), ...(uid !== undefined && { uid }) };
+    if (mark !== undefined) await writeJsonFile(file, mark, { durable: false });
   } catch {
     // The variable finds it all the same, and a membership needs no mark.
   }

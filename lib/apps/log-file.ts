@@ -79,8 +79,6 @@ export class LogFile extends Writable {
     const text = this.#line + chunk.toString("latin1");
     const written = this.#line.length;
     this.#line = text.slice(text.lastIndexOf("\n") + 1).slice(0, REMARK_LENGTH);
-    // Few chunks hold the end of a remark's beginning.
-    if (!text.includes(" sealift: ")) return chunk;
     const parts: string[] = [];
     let from = written;
     for (const { index } of text.matchAll(new RegExp(REMARK.source, "gm"))) {
@@ -89,7 +87,6 @@ export class LogFile extends Writable {
       parts.push(text.slice(from, at), NOT_A_REMARK);
       from = at;
     }
-    if (parts.length === 0) return chunk;
     return Buffer.from(parts.join("") + text.slice(from), "latin1");
   }
 

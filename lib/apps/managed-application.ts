@@ -256,7 +256,6 @@ export class ManagedApplication implements Relative {
   }
 
   #onEnd(ended: ApplicationProcess, message: string): void {
-    if (this.#process !== ended) return;
     void this.#inTurn(async () => {
       if (this.#process !== ended) return;
       this.#process = undefined;

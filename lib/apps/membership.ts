@@ -88,6 +88,7 @@ function inContainer(): boolean {
 export async function endMembers({ group, uid }: Membership): Promise<number[]> {
   if (group !== undefined) return group.end(GONE_LIMIT_MS);
   if (uid === undefined) return [];
+  if (uid < FIRST_USER) throw new Error(`user ${uid} is the system's`);
   const limit = performance.now() + GONE_LIMIT_MS;
   for (;;) {
     const left = await processesOf(uid);
@@ -108,7 +109,6 @@ function killOne(pid: number): void {
 
 /** Kills all processes of a user at once: the kernel goes through its list, which no fork slips by. */
 async function killAllOf(uid: number): Promise<void> {
-  if (uid < FIRST_USER) throw new Error(`user ${uid} is the system's`);
   const child = spawn("/bin/sh", ["-c", "kill -KILL -1"], { uid, gid: uid, stdio: "ignore", env: {}, cwd: "/" });
   await new Promise((resolve) => child.once("exit", resolve).once("error", resolve));
 }

@@ -66,7 +66,7 @@ async function usersBeside(
   const users = new Map<number, string>();
   for (const [other, grant] of Object.entries(grants)) {
     // Those of one family have one user.
-    if (other === id || (grant.of ?? other) === (grants[id]?.of ?? id)) continue;
+    if ((grant.of ?? other) === (grants[id]?.of ?? id)) continue;
     // One whose user is not to be had runs nothing.
     const ids = await userOf(other, grantOf(grants, other) ?? grant).then(
       (user) => user.ids,

@@ -23,9 +23,8 @@ export async function socketsOf(pid: number): Promise<string[]> {
 export async function otherHolders(descriptors: readonly number[]): Promise<number[]> {
   const inodes = new Set(descriptors.map((descriptor) => String(fstatSync(descriptor).ino)));
   const first = await holdersAmong(await allProcesses(), inodes);
-  if (first.length === 0) return [];
   // Between fork and exec, a process that is being started has everything that this one has.
-  await sleep(STARTING_MS);
+  if (first.length > 0) await sleep(STARTING_MS);
   return holdersAmong(first, inodes);
 }
 

@@ -1,11 +1,15 @@
-// Holds: what a release asks is allowed at once, after somebody agrees (lib/agent/applications/asked-grants.ts)
+// Holds: what a release asks is allowed at once, after somebody agrees (lib/agent/applications/asked-grants.ts,
+// commands/apps/agreed-to.ts, commands/apps/grant-text.ts, commands/apps/app-allow.ts)
 import { once } from "node:events";
 import { chmodSync, existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { Readable, Writable } from "node:stream";
+import type { BaseContext } from "clipanion";
 import t from "tap";
 import { parse } from "yaml";
+import { agreedTo } from "../../commands/apps/agreed-to.ts";
 import { AppAllow } from "../../commands/apps/app-allow.ts";
 import { applicationsFile } from "../../lib/contract/files/applications.ts";
 import { runHere } from "../support/programs/run-here.ts";
@@ -88,9 +92,14 @@ t.test("what an app.yaml asks is shown, and allowed with --yes alone where nobod
 
 t.test("a project's applications are allowed at once, and one alone by its id", async (t) => {
   const { project, grants, allow } = await released(t);
-  t.match(await allow(["worker", "--from", project, "--yes", ...USER]), { code: 0 });
+  const one = await allow(["worker", "--from", project, "--yes", "--json", ...USER]);
+  t.match(one, { code: 0 });
+  t.notMatch(one.stderr, /^ {2}limits/m, "it asks for none");
+  t.match(JSON.parse(one.stdout), { id: "worker", grants: { worker: {} } });
   t.strictSame(Object.keys(await grants()), ["worker"]);
-  t.match(await allow(["--from", project, "--yes", ...USER]), { code: 0 });
+  const all = await allow(["--from", project, "--yes", "--json", ...USER]);
+  t.match(all, { code: 0 });
+  t.notOk("id" in (JSON.parse(all.stdout) as object), "several have no one id");
   t.strictSame(Object.keys(await grants()).toSorted(), ["web", "worker"]);
   t.match(await allow(["other", "--from", project, "--yes", ...USER]), { code: 2, stderr: /no application other in/ });
 });
@@ -120,6 +129,11 @@ t.test("what cannot be read or has no id is named, and nothing is written", asyn
     stderr: /does not say the id.*\n.*app allow ID/,
   });
   t.match(await allow(["--from", join(root, "nothing"), "--yes", ...USER]), { code: 2 });
+  await mkdir(join(root, "apps/Not an id"), { recursive: true });
+  await writeFile(join(root, "apps/Not an id/app.yaml"), APP);
+  t.match(await allow(["--from", join(root, "apps/Not an id"), "--yes", ...USER]), {
+    ...{ code: 2, stderr: /does not say the id of its application/ },
+  });
   await writeFile(join(project, "apps/web/app.yaml"), "command: []\n");
   t.match(await allow(["--from", join(project, "apps/web"), "--yes", ...USER]), { code: 2, stderr: /command/ });
   t.match(await allow([]), { code: 2, stderr: /id of an application.*--from/ });
@@ -131,4 +145,18 @@ t.test("what cannot be read or has no id is named, and nothing is written", asyn
   t.notOk(existsSync(file));
   t.match(await allow(["web", "--from", join(root, "app.yaml"), ...USER, "--yes"]), { code: 0 });
   t.strictSame(Object.keys(await grants()), ["web"]);
+});
+
+t.test("only a yes at a terminal agrees", async (t) => {
+  const { CI } = process.env;
+  delete process.env.CI;
+  t.teardown(() => (CI === undefined ? undefined : (process.env.CI = CI)));
+  const answered = (text: string) => {
+    const stdin = Object.assign(Readable.from([text]), { isTTY: true });
+    const stderr = new Writable({ write: (_chunk, _encoding, done) => done() });
+    return agreedTo({ context: { stdin, stderr } as unknown as BaseContext, yes: false });
+  };
+  await answered("y\n");
+  for (const text of ["n\n", "\n", ""])
+    await t.rejects(answered(text), { code: "usage", message: "Nothing was allowed." });
 });

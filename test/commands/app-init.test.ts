@@ -159,3 +159,9 @@ t.test("another program of an application is added to its project and plan", asy
   ] as const)
     t.match(await initIn(folder, ...words), { code: 2, stderr: message }, words.join(" "));
 });
+
+t.test("a folder whose name makes no id needs one", async (t) => {
+  const folder = join(temporaryFolder(t), "---");
+  await plantIn(folder, { "server.js": "" });
+  t.match(await initIn(folder), { code: 2, stderr: /No id can be made of the name of .*\n.*--id/ });
+});

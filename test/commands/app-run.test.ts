@@ -1,9 +1,12 @@
 // Holds: a command runs in the place of an application, and ends as it does (lib/apps/run.ts, lib/apps/guard.ts)
 // Holds: whatever it has started ends with it, and with whoever runs it (lib/apps/run.ts)
-import { spawn } from "node:child_process";
+// Holds: which forms of it begin at once, and what the others are told (commands/apps/run-served.ts,
+// commands/apps/app-run.ts)
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
 import { releasesRunIn } from "../../lib/releases/runs.ts";
 import { ApplicationRoot, GRANT_USER } from "../support/host/application-root.ts";
@@ -99,7 +102,7 @@ t.test("it has the limits of the application, or says which do nothing", async (
 });
 
 t.test("it ends with the exit code of the command, and 128 more for a signal", async (t) => {
-  const { run } = await application(t);
+  const { root, run } = await application(t);
   for (const [words, code] of [
     [["sh", "-c", "exit 7"], 7],
     [["sh", "-c", "kill -INT $$"], 130],
@@ -109,7 +112,10 @@ t.test("it ends with the exit code of the command, and 128 more for a signal", a
   ] as const)
     t.match(await run("web", words), { code }, words.join(" "));
   t.match(await run("web", []), { code: 2, stderr: /Give it after two dashes/ });
+  t.match(await run("web", ["-x"]), { code: 2, stderr: /No command is given/ });
   t.match(await run("nobody", ["true"]), { code: 1, stderr: /does not grant nobody/ });
+  await root.grantAsIs({ web: GRANT_USER, worker: { of: "web" }, api: GRANT_USER });
+  t.match(await run("api", ["true"]), { code: 1, stderr: /\(app_not_installed\)/ });
   const many = await run("web", [
     "sh",
     "-c",
@@ -118,6 +124,50 @@ t.test("it ends with the exit code of the command, and 128 more for a signal", a
     ...Array.from({ length: 10_000 }, (_, at) => `$HOME ${at}`),
   ]);
   t.match(many, { code: 0, stdout: /^10000 \$HOME 0 / }, many.stderr);
+});
+
+t.test("only the plain form begins at once, and what cannot begin is left to the command", async (t) => {
+  const { root, open } = await application(t);
+  const units = await ApplicationRoot.make(t);
+  await units.install("web", { files: {} });
+  await units.grant({ web: {} }, "systemd");
+  const at = ["--project-root", root.layout.root];
+  const fromEnv = { SEALIFT_PROJECT_ROOT: root.layout.root };
+  const forms: [words: string[], code: number | null, env?: Record<string, string>][] = [
+    [["web", ...at, "--", "sh", "-c", "exit 7"], 7],
+    [["web", ...at, "--", "true"], 0, { PATH: "/bin", SEALIFT_HUB_URL: "https://hub.example" }],
+    [["web", "--", "true"], 0, fromEnv],
+    [["web", "--", "true"], null, {}],
+    [["web", ...at, "true"], null],
+    [["web", ...at, "-v", "true"], null],
+    [["web", "--root", root.layout.root, "--", "true"], null, fromEnv],
+    [["web", "-v", "true"], null, fromEnv],
+    [["web", ...at, "--", "-x"], null],
+    [["web", ...at, "--"], null],
+    [["nobody", ...at, "--", "true"], null],
+    [["../web", ...at, "--", "true"], null],
+    [["web", "--project-root", units.layout.root, "--", "true"], null],
+    ...["SEALIFT_ALLOW_FOREIGN_ROOT", "OTEL_TRACES_EXPORTER", "CREDENTIALS_DIRECTORY"].map(
+      (name): [string[], null, Record<string, string>] => [["web", ...at, "--", "true"], null, { [name]: "x" }],
+    ),
+  ];
+  const asked = JSON.stringify(forms.map(([words, , env = {}]) => ({ words, env })));
+  const program = fileURLToPath(new URL("../support/programs/run-at-once.ts", import.meta.url));
+  const said = execFileSync(process.execPath, [program, asked], { cwd: open, encoding: "utf8" });
+  const codes = JSON.parse(said) as (number | null)[];
+  for (const [index, [words, code, env]] of forms.entries())
+    t.equal(codes[index], code, `${words.join(" ")} ${JSON.stringify(env)}`);
+});
+
+t.test("settings that cannot be read are told with what to do about them", async (t) => {
+  const { root, run } = await application(t);
+  const file = join(root.layout.root, "apps/web.env");
+  rmSync(file);
+  execFileSync("mkfifo", [file]);
+  t.match(await run("web", ["true"]), {
+    code: 2,
+    stderr: /\(config_invalid\).*it is a pipe.*\n.*Put a file in its place/,
+  });
 });
 
 t.test("signals are passed on, and nothing stays behind", async (t) => {

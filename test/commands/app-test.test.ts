@@ -109,6 +109,11 @@ t.test("a port that app.yaml does not name, or that is open to other machines, i
   const own = { ports: ["http"] };
   t.match(await said(listening("Number(process.env.PORT)"), own), /listens +on port \d+ of every address/);
   t.notMatch(await said(listening("Number(process.env.PORT), process.env.HOST"), own), /listens/);
+  const root = project(t, "", { ...app, command: ["./run"] });
+  writeFileSync(join(root, "apps/web/run"), "#!/bin/sh\nexec sleep 60\n", { mode: 0o755 });
+  const { code, stderr } = await trial(t, root);
+  t.match(code, 0, stderr);
+  t.notMatch(stderr, "a host looks in", "a program of its own is found in its folder");
 });
 
 t.test("its environment is that of a host, and nothing of the author's", async (t) => {
@@ -135,6 +140,7 @@ t.test("a trial that fails says why, and shows the last lines of output", async 
   for (const [settings, code, message, output] of failing) {
     const { code: exit, stdout } = await trial(t, project(t, `ANSWER=200\n${settings}\n`), "--json");
     t.equal(exit, 1, settings);
+    for (const line of stdout.trim().split("\n")) t.doesNotThrow(() => void JSON.parse(line), line);
     const result = JSON.parse(stdout.trim().split("\n").at(-1)!) as { error: object; output: string[] };
     t.match(result.error, { code, message }, settings);
     t.match(result.output.join("\n"), output, settings);
@@ -152,6 +158,17 @@ t.test("required settings without a value, and folders that no project publishes
   writeFileSync(file, "ANSWER=200\nOTHER=1\n");
   t.equal((await trial(t, root, "--env-file", file)).code, 0);
   t.match(await trial(t, temporaryFolder(t)), { code: 2, stderr: /No project publishes .*\n.*app init/ });
+  mkdirSync(join(root, "apps/beside"));
+  t.match(await trial(t, join(root, "apps/beside")), { code: 2, stderr: /installs no application .*\n.*install_app/ });
+  if (process.getuid?.() === 0)
+    for (const [user, message] of [
+      ["sealift-no-such-user", /This machine has no user sealift-no-such-user/],
+      ["root", /No application runs as root/],
+    ] as const) {
+      const refused = await trial(t, root, "--env-file", file, "--user", user);
+      t.match(refused, { code: 2, stderr: message });
+      t.notMatch(refused.stdout, "last lines", "it has written nothing");
+    }
   const plan = readFileSync(join(root, "deployment/install.yaml"), "utf8");
   writeFileSync(join(root, "deployment/install.yaml"), plan.replace("app: web", "app: other"));
   t.match(await trial(t, root), { code: 2, stderr: /source_invalid.*apps\/other/ });
@@ -229,6 +246,7 @@ t.test("another program of an application, and a job, are tried in its folder an
   add("night", { of: "web", command, schedule: "30 3 * * *" });
   add("failing", { of: "web", command: [...command, "fails"], schedule: "30 3 * * *" });
   const tried = (id: string) => commandLine(["app", "test", join(root, "apps", id)], { cwd: root });
+  t.match(await commandLine(["app", "test", root]), { code: 2, stderr: /has the applications .*\n.*Name the folder/ });
   t.match(await tried("worker"), { code: 0, stdout: /stayed up/ });
   t.match(await tried("night"), { code: 0, stdout: /ended +well/ });
   t.match(await tried("failing"), {

@@ -161,10 +161,11 @@ t.test("what no unit can have is refused, and nothing is written", async (t) => 
     ["web", "--listen", "http=99999"],
     ["web", "--listen", "a=3000", "--listen", "b=3001"],
     ["web", "--listen", "a=3000", "--port", "b=3000"],
-    ["web", "--user", "Robert'); --"],
     ["a-very-long-name-of-an-application-without-a-user"],
   ])
     t.equal((await install(root, ...args)).code, 2, args.join(" "));
+  t.match(await install(root, "web", "--user", "Robert'); --"), { code: 2, stderr: /makes no user's name/ });
+  t.match(await install(root, "web", "--user", "root"), { code: 2, stderr: /root is a user of the system/ });
   t.throws(() => read(root, `${UNITS}/sealift-app@.service`), { code: "ENOENT" });
 });
 

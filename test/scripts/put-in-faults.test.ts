@@ -48,7 +48,7 @@ for (const { what, test, ...fault } of FAULTS)
     const { status, stdout, stderr } = spawnSync(
       process.execPath,
       ["--disable-warning=ExperimentalWarning", ...hooks.map((hook) => `--import=${hook}`), test],
-      { env: { ...process.env, SEALIFT_PUT_IN: JSON.stringify(fault), TAP_CHILD_ID: "fault" }, encoding: "utf8" },
+      { env: { ...process.env, PUT_IN_FAULT: JSON.stringify(fault), TAP_CHILD_ID: "fault" }, encoding: "utf8" },
     );
     t.equal(status, 1, "the test ends with 1");
     if (status !== 1) t.comment(`${stdout}\n${stderr}`.slice(-2000));

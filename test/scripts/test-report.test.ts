@@ -76,15 +76,17 @@ t.test("a report names each test that failed once, with what differs and where",
 });
 
 t.test("files run in the order in which they are given, and one that hangs ends", async (t) => {
-  /** Returns the report of files that run in one process, each for a second at most. */
-  function runTogether(...names: string[]): { report: string; stderr: string; ms: number } {
+  /** Returns the report of files that run together, each for a second at most. */
+  const runTogether = (...names: string[]) => runLimited(1, names);
+  /** @param limit in seconds */
+  function runLimited(limit: number, names: readonly string[]): { report: string; stderr: string; ms: number } {
     const batch = join(temporaryFolder(t), "batch.mjs");
     const helper = JSON.stringify(new URL("../support/together.ts", import.meta.url).href);
     const files = JSON.stringify(names.map((name) => `test/scripts/fixtures/${name}.ts`));
     writeFileSync(batch, `import { together } from ${helper};\ntogether(...${files});\n`);
     const began = performance.now();
     const args = ["--import=./test/support/tsx.ts", batch];
-    const env = { ...process.env, SEALIFT_FILE_LIMIT: "1", SEALIFT_TESTS: "all", TAP_CHILD_ID: "limit" };
+    const env = { ...process.env, SEALIFT_FILE_LIMIT: String(limit), SEALIFT_TESTS: "all", TAP_CHILD_ID: "limit" };
     const { stdout, stderr } = spawnSync(process.execPath, args, { cwd, env, encoding: "utf8", timeout: 60_000 });
     return { report: stdout, stderr, ms: performance.now() - began };
   }
@@ -94,4 +96,6 @@ t.test("files run in the order in which they are given, and one that hangs ends"
   const spinning = runTogether("passes", "spins");
   t.match(spinning.stderr, /^test\/scripts\/fixtures\/spins\.ts does not end$/m);
   t.ok(spinning.ms < 30_000, `${spinning.ms} ms`);
+  const apart = runLimited(30, ["passes", "apart"]);
+  t.match(apart.report, /^ok 2 - .*apart\.ts/m, "one in a process of its own is waited for");
 });

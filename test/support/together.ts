@@ -60,21 +60,24 @@ const limit = Number(process.env["SEALIFT_FILE_LIMIT"] ?? 0) || undefined;
  * Watches the files from a thread of its own. Kills the process when a file exceeds its limit and does not even hear of
  * that, since it never waits.
  *
- * @returns takes the name of each file that begins
+ * @returns takes the name of each file that begins or ends in this process
  */
-function watchForLoops(seconds: number): (file: string) => void {
+function watchForLoops(seconds: number): (file: string, what: "begins" | "ends") => void {
   const source = `
-    let timer;
-    require("node:worker_threads").parentPort.on("message", (file) => {
+    let timer, watched;
+    require("node:worker_threads").parentPort.on("message", ({ file, what }) => {
+      // The end of a file may be told after the next one has begun.
+      if (what === "ends" && file !== watched) return;
       clearTimeout(timer);
-      timer = setTimeout(() => {
+      watched = file;
+      if (what === "begins") timer = setTimeout(() => {
         require("node:fs").writeSync(2, file + " does not end\\n");
         process.kill(process.pid, "SIGKILL");
       }, ${(seconds + 2) * 1000});
     });`;
   const worker = new Worker(source, { eval: true, execArgv: [] });
   worker.unref();
-  return (file) => worker.postMessage(file);
+  return (file, what) => worker.postMessage({ file, what });
 }
 
 /**
@@ -86,23 +89,24 @@ export function together(...patterns: readonly string[]): void {
   t.setTimeout(1_200_000);
   const part = (process.env["SEALIFT_TESTS"] ?? "all") as Selection;
   const files = new Set(patterns.flatMap((pattern) => globSync(pattern, { cwd: root }).toSorted()));
-  const begins = limit === undefined ? undefined : watchForLoops(limit);
+  const watch = limit === undefined ? undefined : watchForLoops(limit);
   const ended: Promise<unknown>[] = [];
   for (const file of filesOf(part, [...files], root)) {
     if (ALONE.test(readFileSync(`${root}${file}`, "utf8"))) {
       const options = { cwd: root, ...(limit !== undefined && { timeout: limit * 1000 }) };
-      void t.spawn(process.execPath, [...process.execArgv, file], options, file);
+      ended.push(t.spawn(process.execPath, [...process.execArgv, file], options, file));
       continue;
     }
     const { href } = pathToFileURL(`${root}${file}`);
     let before = 0;
     const tested = t.test(file, { ...(limit !== undefined && { timeout: limit * 1000 }) }, async (t) => {
       tests.set(href, t);
-      begins?.(file);
+      watch?.(file, "begins");
       before = processorSeconds();
       await import(href);
     });
     ended.push(tested);
+    void tested.then(() => watch?.(file, "ends"));
     if (part === "core") void tested.then(() => holdToShare(file, processorSeconds() - before));
   }
   // What a file that exceeded its limit still waits for holds up nobody.

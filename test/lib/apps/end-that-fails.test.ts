@@ -39,6 +39,8 @@ t.test("nothing starts once everything ends", async (t) => {
   const ending = served[Symbol.asyncDispose]();
   await t.rejects(served.act("late", "start"), { code: "ending" });
   for (const verb of ["start", "restart", "recover"] as const) await served.act("web", verb).catch(() => undefined);
+  t.match(await served.act("web", "stop"), { state: "stopped" }, "but what ends may be asked to");
   await ending;
+  await served.reload();
   t.match(served.statuses(), [{ state: "stopped", pid: null }]);
 });

@@ -76,6 +76,26 @@ t.test("it runs in the other one's folder, as its user and with its settings, on
   await until(() => times("worker", "BEGINS").length === 4);
 });
 
+t.test("one that was stopped by itself stays so, and none waits for one that will not start", async (t) => {
+  const { root, times } = await family(t, { within: "60s" });
+  const served = await AppServe.start(root.layout, () => undefined);
+  t.teardown(() => served[Symbol.asyncDispose]());
+  await until(() => times("worker", "BEGINS").length === 1);
+  await served.act("worker", "stop");
+  await served.act("web", "restart");
+  t.match(served.statuses(), [{ state: "running" }, { state: "stopped" }]);
+  await served.act("web", "stop");
+  const began = performance.now();
+  await t.rejects(served.act("worker", "start"), { code: "start_failed", message: /web, which .*: it is stopped/ });
+  await root.installTogether({
+    web: { app: { ports: ["http"] }, migrate: ["false"], files: {} },
+    worker: { app: { of: "web" }, files: {} },
+  });
+  await t.rejects(served.act("web", "start"), { code: "migration_failed" });
+  await t.rejects(served.act("worker", "start"), { message: /web, which .*: it is failed/ });
+  t.ok(performance.now() - began < 30_000, "at once");
+});
+
 t.test("one that dies takes those that are of it along when it starts again", async (t) => {
   const { root, times } = await family(t);
   const served = await AppServe.start(root.layout, () => undefined);

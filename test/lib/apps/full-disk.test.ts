@@ -1,8 +1,9 @@
-// Holds: marks and logs are best effort (lib/apps/leftovers.ts)
+// Holds: marks and logs are best effort (lib/apps/leftovers.ts, lib/apps/log-file.ts)
 // In a process of its own: it mounts a disk.
-import { chmodSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import t, { type Test } from "tap";
+import { LogFile } from "../../../lib/apps/log-file.ts";
 import { freePort } from "../../support/free-port.ts";
 import { ApplicationRoot, HANDED_OVER } from "../../support/host/application-root.ts";
 import { mountMemory } from "../../support/host/loop-file-system.ts";
@@ -62,4 +63,19 @@ t.test("a disk that becomes full ends nothing, and keeps nothing from starting a
   const again = await ServedRoot.start(t, root);
   await until(async () => /^\d+$/.test(await ask(port)));
   t.ok(again.has("application.started"));
+});
+
+t.test("a disk that took part of a line begins a new one when it takes more", async (t) => {
+  const mounted = mountMemory(t, 256 * 1024);
+  if ("reason" in mounted) return void t.comment(`no disk can be mounted here: ${mounted.reason}`);
+  const filler = join(mounted.folder, "filler");
+  writeFileSync(filler, Buffer.alloc(128 * 1024));
+  const log = new LogFile(mounted.folder);
+  await new Promise<void>((resolve) => log.write(`${"x".repeat(250_000)}\n`, () => resolve()));
+  rmSync(filler);
+  log.write("after\n");
+  await new Promise<void>((resolve) => log.end(resolve));
+  const lines = readFileSync(join(mounted.folder, "log"), "utf8").split("\n");
+  t.ok(lines[0]!.length > 1000 && lines[0]!.length < 250_000, `${lines[0]!.length} bytes were taken`);
+  t.equal(lines[1], "after");
 });

@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import t from "tap";
 import { listeningOf } from "../../../lib/apps/listening.ts";
 
@@ -16,7 +16,16 @@ t.test("addresses of a process and its children are told", { skip: !existsSync("
   const child = spawn(process.execPath, ["-e", script], { stdio: ["ignore", "pipe", "inherit"] });
   const [line] = (await once(child.stdout, "data")) as [Buffer];
   const portOf = (each: typeof server): number => (each.address() as { port: number }).port;
+  const client = connect(portOf(server), "127.0.0.1");
+  await once(client, "connect");
   const found = await listeningOf(process.pid);
+  t.notOk(
+    found.some(({ port }) => port === client.localPort),
+    "who is connected does not listen",
+  );
+  client.destroy();
+  const ofChild = (await listeningOf(child.pid!)).map(({ port }) => port);
+  t.strictSame(ofChild, [Number(line)], "and those of others are none of it");
   t.match(
     new Map(found.map(({ port, isOpen }) => [port, isOpen])),
     new Map([

@@ -44,6 +44,15 @@ t.test("a remark begins a line, also after output without an end, and of an earl
   t.equal((await logged(folder, (log) => log.remark("stopped"))).length, 2);
 });
 
+t.test("nothing is said of an application after the end of its log", async (t) => {
+  const folder = t.testdir({});
+  const lines = await logged(folder, (log) => {
+    log.end("last\n");
+    log.remark("too late");
+  });
+  t.same(lines, ["last"]);
+});
+
 t.test("a new file, and a disk that took nothing, begin a line", async (t) => {
   const folder = t.testdir({});
   const rotated = join(folder, "rotated");

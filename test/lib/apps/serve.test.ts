@@ -1,6 +1,7 @@
 // In a process of its own: it counts processes and connections.
 // Holds: how app serve starts, restarts and ends applications (lib/apps/serve.ts,
-// lib/apps/managed-application.ts, lib/apps/application-process.ts, lib/apps/kept-sockets.ts, lib/apps/log-file.ts)
+// lib/apps/managed-application.ts, lib/apps/application-process.ts, lib/apps/launch.ts)
+// Holds: what the local surface takes (lib/apps/control.ts, lib/apps/environment.ts)
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
@@ -134,7 +135,8 @@ t.test("the environment is clean, with the operator's settings and the addresses
   const root = await ApplicationRoot.make(t);
   const port = await freePort();
   const files = {
-    "server.js": `require("http").createServer((q, r) => r.end(JSON.stringify([process.env, process.cwd()]))).listen({ fd: 3 })`,
+    "server.js": `require("http").createServer((q, r) => r.end(JSON.stringify([process.env, process.cwd()])))
+      .listen(process.env.LISTEN_FDS === undefined ? Number(process.env.PORT) : { fd: 3 })`,
   };
   await root.install("web", { app: { ...HTTP, environment: { required: ["DATABASE_URL"] } }, files });
   await root.grant({ web: { listen: { http: port } } });
@@ -151,6 +153,14 @@ t.test("the environment is clean, with the operator's settings and the addresses
   });
   t.equal(environment.SECRET_OF_SERVE, undefined);
   t.match(folder, /\/releases\/project-p\/r1\/apps\/web$/, "the real path of its folder");
+  await root.install("web", { app: { ports: ["http"] }, files });
+  await served.act("web", "restart");
+  const [plain] = JSON.parse(await answered(port)) as [Record<string, string>];
+  t.strictSame(
+    Object.keys(plain).filter((name) => name.startsWith("LISTEN_")),
+    [],
+    "no socket, no word of one",
+  );
 });
 
 t.test("a pipe in the place of settings is told by its path, and holds nothing up", async (t) => {
@@ -287,7 +297,8 @@ t.test("a migration runs between the old process and the new one; its failure fa
 
 t.test("a hanging migration is interrupted by the next request", async (t) => {
   const root = await ApplicationRoot.make(t);
-  const hanging = { migrate: ["node", "-e", "setInterval(() => {}, 1000)"], files: { "server.js": "" } };
+  const waits = "process.on('SIGTERM', () => process.exit(0)); console.log('waits'); setInterval(() => {}, 1000)";
+  const hanging = { migrate: ["node", "-e", waits], files: { "server.js": "" } };
   await root.install("web", { files: { "server.js": "setInterval(() => {}, 1000)" } });
   await root.grant({ web: {} });
   const { served } = await serving(t, root);
@@ -295,7 +306,7 @@ t.test("a hanging migration is interrupted by the next request", async (t) => {
   const failing = t.rejects(served.act("web", "restart"), { code: "migration_failed", message: /another request/ });
   await until(() => served.statuses()[0]?.state === "starting");
   const log = join(root.layout.sealift, "logs/apps/web/log");
-  await until(async () => (await readFile(log, "utf8")).includes("migrates"));
+  await until(async () => /^waits$/m.test(await readFile(log, "utf8")));
   await served.act("web", "stop");
   await failing;
 });
@@ -328,6 +339,19 @@ t.test("without a grant, a user or a release nothing is started", async (t) => {
     { id: "own", state: "stopped", error: "user" in GRANT_USER ? /names no user/ : /--same-user/ },
   ]);
   await t.rejects(served.act("stranger", "start"), { code: "not_granted" });
+  t.match(await served.act("stranger", "stop"), { state: "stopped" }, "whatever an earlier one has left of it ends");
+});
+
+t.test("an application whose grant is withdrawn ends when somebody restarts it", async (t) => {
+  const root = await ApplicationRoot.make(t);
+  await root.install("web", { files: { "server.js": "setInterval(() => {}, 1000)" } });
+  await root.grant({ web: {} });
+  const { served } = await serving(t, root);
+  const { pid } = served.statuses()[0]!;
+  await root.grant({});
+  await t.rejects(served.act("web", "restart"), { code: "not_granted" });
+  t.match(served.statuses(), [{ state: "failed", pid: null }]);
+  t.notOk(isAlive(pid!));
 });
 
 t.test("one root has one", async (t) => {
@@ -367,7 +391,10 @@ t.test("the local surface is its own user's, and takes nothing else", async (t) 
     });
   t.equal(await status("/v1/applications"), 200);
   for (const [path, method] of [
+    ["/v1/applications", "POST"],
+    ["/v1/applications/We!b/start", "POST"],
     ["/v1/applications/web/start", "GET"],
+    ["/v1/applications/web/health", "DELETE"],
     ["/v1/applications/web/destroy", "POST"],
     ["/v1/applications/../web/start", "POST"],
     ["/v1/applications/web/start/again", "POST"],
@@ -375,4 +402,5 @@ t.test("the local surface is its own user's, and takes nothing else", async (t) 
   ] as const)
     t.equal(await status(path, method), 404, `${method} ${path}`);
   t.equal(await status("/v1/applications/web/start", "POST"), 403);
+  for (const method of ["GET", "POST"]) t.equal(await status("/v1/applications/web/health", method), 200, method);
 });

@@ -36,6 +36,21 @@ t.test("health says of each plugin what is known of it, also of one that is not 
 const COUNTS = `let [asked, isWell] = [0, true];
 export default { actions: { asked: () => asked, turn: () => void (isWell = !isWell) }, healthCheck: () => (asked++, isWell) };`;
 
+t.test("a reload that failed degrades a plugin that works, and hides no illness", async (t) => {
+  const plugins = { sick: trusted("sick", COUNTS), well: trusted("well", COUNTS) };
+  const host = await startHost(t, { plugins });
+  await host.result("sick", "turn");
+  for (const name of Object.keys(plugins)) {
+    host.install(name, trusted(name, "this is not JavaScript"));
+    t.not((await host.reload(name)).status, 200);
+  }
+  const { checks } = healthAnswer.parse((await host.system("GET", "/plugin/ipc/health")).body);
+  t.match(checks, {
+    "plugin:sick": { status: "unhealthy" },
+    "plugin:well": { status: "degraded", message: /running version goes on/ },
+  });
+});
+
 t.test("a plugin is asked at its own interval, and only a change is logged", async (t) => {
   const asks = (health_check: object) => ({ runtime: { health_check } });
   const host = await startHost(t, {
@@ -43,13 +58,18 @@ t.test("a plugin is asked at its own interval, and only a change is logged", asy
       often: trusted("often", COUNTS, asks({ enabled: true, interval_seconds: 1 })),
       rarely: trusted("rarely", COUNTS, asks({ enabled: true, interval_seconds: 3600 })),
       never: trusted("never", COUNTS, asks({ enabled: false, interval_seconds: 1 })),
+      fallen: trusted("fallen", COUNTS, asks({ enabled: true, interval_seconds: 1 })),
+      late: trusted("late", "this is not JavaScript", asks({ enabled: true, interval_seconds: 3600 })),
     },
   });
-  const told = () => host.logs.filter(({ plugin, msg }) => plugin === "often" && msg.startsWith("plugin health"));
+  const told = (name = "often") =>
+    host.logs.filter(({ plugin, msg }) => plugin === name && msg.startsWith("plugin health"));
   const asked = async (plugin: string): Promise<number> => (await host.result(plugin, "asked")) as number;
+  await host.result("fallen", "turn");
   await until(async () => (await asked("often")) >= 4);
   t.strictSame([await asked("rarely"), await asked("never")], [2, 0], "when it was loaded, and once since");
   t.strictSame(told(), []);
+  t.match(told("fallen"), [{ status: "unhealthy" }], "an illness is told at the first time, too, and once");
   await host.result("often", "turn");
   const before = await asked("often");
   await until(async () => (await asked("often")) >= before + 3);
@@ -57,6 +77,9 @@ t.test("a plugin is asked at its own interval, and only a change is logged", asy
   await host.result("often", "turn");
   await until(() => told().length > 1);
   t.match(told(), [{ status: "unhealthy" }, { status: "healthy" }]);
+  host.install("late", trusted("late", COUNTS, asks({ enabled: true, interval_seconds: 3600 })));
+  t.equal((await host.load("late")).status, 200);
+  await until(async () => (await asked("late")) === 2);
 });
 
 t.test("a blocked event loop is told of for a minute, with the plugin that ran", async (t) => {

@@ -1,3 +1,4 @@
+// Holds: which parts make a runtime unhealthy, and which degrade it (lib/runtime/lifecycle/health.ts)
 import { connect } from "node:net";
 import t from "tap";
 import { healthAnswer, metricsAnswer, statusAnswer } from "../../../../lib/contract/surfaces/runtime.ts";
@@ -214,7 +215,7 @@ t.test("health covers database, cache and each plugin", async (t) => {
   });
 });
 
-t.test("health is degraded with a failed plugin, and unhealthy with 503 with a failed database", async (t) => {
+t.test("health is degraded with a failed plugin, and unhealthy with 503 with a failed database or cache", async (t) => {
   const sick = `export default { actions: {}, healthCheck: () => ({ status: "degraded", message: "low on coffee" }) };`;
   const host = await startHost(t, { plugins: { sick: sandboxed("sick", sick), bad: trusted("bad", "throw 1") } });
   t.match(await host.system("GET", "/plugin/ipc/health"), {
@@ -233,6 +234,12 @@ t.test("health is degraded with a failed plugin, and unhealthy with 503 with a f
   t.match(await down.system("GET", "/plugin/ipc/health"), {
     status: 503,
     body: { status: "unhealthy", checks: { database: { status: "unhealthy", message: /^gone: / } } },
+  });
+  const uncached = await startHost(t, {
+    configuration: { services: { cache: { backend: "redis", url: "redis://127.0.0.1:1" } } },
+  });
+  t.match(await uncached.system("GET", "/plugin/ipc/health"), {
+    ...{ status: 503, body: { status: "unhealthy", checks: { cache: { status: "unhealthy" } } } },
   });
 });
 
