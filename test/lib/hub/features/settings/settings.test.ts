@@ -104,6 +104,8 @@ t.test("an upload is taken whole or not at all, and names the hosts that are els
       `the same number with another ${Object.keys(change)[0]}`,
     );
   t.match(await shown(), [{ number: 3 }, { number: 1 }]);
+  t.match(await upload([{ ...first, number: 4, follows: 3 }]), { status: 200 });
+  t.match(await shown(), [{ number: 4 }, { number: 1 }], "another number counts, whatever it comes with");
 });
 
 t.test("an upload names hosts of the project, each once, with higher numbers", async (t) => {
