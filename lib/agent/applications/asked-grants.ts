@@ -34,7 +34,7 @@ export async function askedApplications(path: string, id: string | undefined): P
       throw usageError("usage", `${file} does not say the id of its application.`, {
         hint: "Give it: sealift app allow ID --from app.yaml.",
       });
-    if (files.length === 1 || id === undefined || id === own) asked.set(own, await readYamlFile(file, application));
+    if (id === undefined || id === own) asked.set(own, await readYamlFile(file, application));
   }
   if (asked.size > 0) return asked;
   throw usageError("usage", `There is no application ${id ?? ""}${id === undefined ? "" : " "}in ${path}.`, {

@@ -190,6 +190,7 @@ t.test("the audit log has who changed settings and cards of which hosts, and no 
   const hub = await startHub(t);
   const { id, at, host, sendCard, upload, say } = await withSettings(hub);
   const pier = await host("pier-7");
+  await sendCard(pier, { terms: undefined });
   await sendCard(pier);
   await sendCard(pier);
   const key = hostKeyOf(newHostSeed());
