@@ -66,7 +66,7 @@ export async function carryOut({ planned, unheard }: Planned, options: ApplyOpti
   const { waitMs, allAtOnce, tell } = options;
   const isAtOnce = allAtOnce || waitMs === undefined;
   const waves = wavesOf(planned, isAtOnce);
-  if (!isAtOnce && planned.length > 0 && unheard.length > 0) {
+  if (!isAtOnce && unheard.length > 0) {
     tell({ event: "awaited", hosts: unheard.map(({ host }) => host.name) });
     await heard(unheard, planned.length, waitMs, options);
   }
