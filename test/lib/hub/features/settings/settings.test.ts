@@ -126,6 +126,19 @@ t.test("an upload names hosts of the project, each once, with higher numbers", a
   t.match(await upload(bad[0]!), { body: { error: /no key of the project speaks for pier-9/ } });
 });
 
+t.test("settings are of hosts of a project, and are sent by the host's own key", async (t) => {
+  const hub = await startHub(t);
+  const { at, host, sendCard, say, own, project } = await withSettings(hub);
+  const pier = await host("pier-7");
+  const of = { ...pier, api: project.key };
+  for (const refused of [await sendCard(of), await own(of.api), await say(of.api, pier.outcome(1))])
+    t.match(refused, { status: 403, body: { code: "forbidden", error: /this key speaks for any/ } });
+  const json = { name: "Tide", kind: "plugin", slug: "tide" };
+  const { body } = await hub.call("POST", "/devkeys/projects", { json });
+  t.match(await hub.call("GET", `${at}/settings`), { status: 200 });
+  isErrorBody(t, await hub.call("GET", `/devkeys/projects/${body["id"] as string}/settings`), 404, "not_found");
+});
+
 t.test("an outcome may be of a number that the hub does not have: it was restored to before", async (t) => {
   const hub = await startHub(t);
   const { host, sendCard, say, shown } = await withSettings(hub);
