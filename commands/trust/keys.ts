@@ -49,9 +49,7 @@ export async function without(
       ({ key }) => keyIdOf(key),
       () => undefined,
     );
-    const others = left.filter(
-      ({ key, name }) => !(keyIdOf(key) === id || keyIdOf(key) === each || name === each || key.keyval.public === each),
-    );
+    const others = left.filter(({ key, name }) => !(keyIdOf(key) === id || keyIdOf(key) === each || name === each));
     const found = left.length - others.length;
     if (found === 1) left = others;
     else

@@ -1,6 +1,6 @@
 import { sealSettings } from "../artifact/sealed/settings.ts";
 import type { SettingsClient } from "../client/settings.ts";
-import { SealiftError } from "../contract/errors.ts";
+import { asSealiftError } from "../contract/errors.ts";
 import { MAX_BATCH } from "../contract/settings/limits.ts";
 import type { SettingsUpload } from "../contract/settings/records.ts";
 import type { SettingsOutcome } from "../contract/settings/texts.ts";
@@ -66,7 +66,7 @@ export async function carryOut({ planned, unheard }: Planned, options: ApplyOpti
   const { waitMs, allAtOnce, tell } = options;
   const isAtOnce = allAtOnce || waitMs === undefined;
   const waves = wavesOf(planned, isAtOnce);
-  if (!isAtOnce && planned.length > 0 && unheard.length > 0) {
+  if (!isAtOnce && unheard.length > 0) {
     tell({ event: "awaited", hosts: unheard.map(({ host }) => host.name) });
     await heard(unheard, planned.length, waitMs, options);
   }
@@ -83,7 +83,7 @@ export async function carryOut({ planned, unheard }: Planned, options: ApplyOpti
     const awaited = made.filter((one) => !out.has(one.planned));
     const [first] = await heard(awaited, later.length, waitMs, options);
     const code = first && untriedFor(first.uploaded.planned.content.apps, first.outcome);
-    isTried ||= code === undefined || wave.length > 1;
+    isTried ||= code === undefined;
     if (isTried || later.length === 0) continue;
     const isLast = index === MOST_FIRSTS - 1;
     isTried = isLast;
@@ -116,7 +116,7 @@ function* batchesOf(wave: readonly PlannedHost[], { roll, operatorSeed }: ApplyO
     const document = { project: roll.project, to: host.fingerprint, number, made_at, apps: content.apps };
     const { sealed, digest } = sealSettings(document, host.x25519, operatorSeed);
     const text = sealed.toString("base64");
-    if (batch.length === MAX_BATCH || (batch.length > 0 && bytes + text.length > MAX_BATCH_BYTES)) {
+    if (batch.length === MAX_BATCH || bytes + text.length > MAX_BATCH_BYTES) {
       yield batch;
       batch = [];
       bytes = 0;
@@ -145,8 +145,8 @@ async function upload(wave: readonly PlannedHost[], options: ApplyOptions): Prom
     }
   } catch (error) {
     // Only an answer says for sure that the hub has taken none of the batch.
-    const isRefused = error instanceof SealiftError && error.status !== undefined && error.status < 500;
-    if (isRefused) for (const { host } of wave.slice(made.length)) roll.put(host);
+    const { status } = asSealiftError(error);
+    if (status !== undefined && status < 500) for (const { host } of wave.slice(made.length)) roll.put(host);
     throw error;
   } finally {
     await roll.save();

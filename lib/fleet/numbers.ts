@@ -12,9 +12,8 @@ export function outcomeOf(
   { ed25519, fingerprint }: Pick<Enrolled, "ed25519" | "fingerprint">,
   project: string,
 ): SettingsOutcome | undefined {
-  if (outcome === null) return undefined;
   try {
-    return readOutcome(outcome, { ed25519, fingerprint, project });
+    return outcome === null ? undefined : readOutcome(outcome, { ed25519, fingerprint, project });
   } catch {
     // The hub's word alone says nothing.
     return undefined;

@@ -53,9 +53,9 @@ interface PlanFacts {
 }
 
 /** Tells whether a host needs a new document. */
-function needsDocument(heard: Heard, { id, apps, digests }: Content): boolean {
+function needsDocument(heard: Heard, { id, apps }: Content): boolean {
   const { host, outcome } = heard;
-  const isEmpty = id !== undefined && Object.keys(apps).length === 0 && Object.keys(digests).length === 0;
+  const isEmpty = Object.keys(apps).length === 0;
   if (isEmpty && host.number === 0 && host.pending === undefined && hubNumber(heard) === 0) return false;
   if (id === undefined || host.content !== id || host.pending !== undefined) return true;
   if (hubNumber(heard) !== host.number) return true;

@@ -17,7 +17,7 @@ export function untriedFor(
   apps: Readonly<Record<string, Readonly<Record<string, unknown>>>>,
   { state, ignored }: Pick<SettingsOutcome, "state" | "ignored">,
 ): string | undefined {
-  if (state !== "applied" || ignored.length === 0) return undefined;
+  if (state !== "applied") return undefined;
   const unused = new Set(ignored.map(({ name }) => name));
   const isUntried = ([id, names]: [string, object]): boolean =>
     unused.has(id) || Object.keys(names).every((name) => unused.has(`${id}.${name}`));

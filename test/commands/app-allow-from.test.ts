@@ -128,6 +128,10 @@ t.test("what cannot be read or has no id is named, and nothing is written", asyn
     code: 2,
     stderr: /does not say the id.*\n.*app allow ID/,
   });
+  await mkdir(join(root, "apps/Not An Id"), { recursive: true });
+  await writeFile(join(root, "apps/Not An Id/app.yaml"), APP);
+  const unnamed = await allow(["--from", join(root, "apps/Not An Id"), "--yes", ...USER]);
+  t.match(unnamed, { code: 2, stderr: /does not say the id/ });
   t.match(await allow(["--from", join(root, "nothing"), "--yes", ...USER]), { code: 2 });
   await mkdir(join(root, "apps/Not an id"), { recursive: true });
   await writeFile(join(root, "apps/Not an id/app.yaml"), APP);

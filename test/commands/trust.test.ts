@@ -1,3 +1,4 @@
+// Holds: who agrees to a root that one key alone may change (commands/trust/consent.ts)
 /** `sealift trust start | show | change | sign | publish`, as people type it. */
 import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -109,7 +110,9 @@ t.test("a key whose signature would count nowhere is refused, with the keys that
   const former = await run("trust sign @2.root.json --key @bob/signer.key");
   t.match(former.stderr.replaceAll(/\s+/g, " "), /A key of version 1 signs with --base 1\.root\.json/);
   t.match(await run("trust sign @2.root.json --base @1.root.json --key @bob/signer.key"), { code: 0 });
-  t.match(await run("trust sign @2.root.json --base @1.root.json --key @signer/signer.key"), { code: 2 });
+  const other = await run("trust sign @2.root.json --base @1.root.json --key @signer/signer.key");
+  t.match(other, { code: 2, stderr: /These could sign it/ });
+  t.notMatch(other.stderr, /signs with --base/, "it was given");
   t.match(
     await run("trust sign @2.root.json --base @1.root.json --key @laptop/signer.key"),
     { code: 2 },
@@ -171,7 +174,10 @@ t.test("what is wrong is said, and nothing is written", async (t) => {
     [`${start} --root-key @alice/signer.pub --add-signer @signer/signer.pub`, /the role root has one key twice/],
     [`${start} --threshold 4 --add-signer @signer/signer.pub`, /--threshold 4 is more than the root keys .* \(3\)/],
     [`${start} --threshold 0 --add-signer @signer/signer.pub`, /threshold/],
-    [`${start} --threshold 1 --add-signer @signer/signer.pub`, /only a visit takes them back/],
+    [
+      `${start} --threshold 1 --add-signer @signer/signer.pub`,
+      /only a visit takes them back(?:.|\s)*Add --yes to say so in a script/,
+    ],
     [
       "trust start @x.json --root-key @alice/signer.pub --add-signer @signer/signer.pub",
       /A root has 3 keys, of which 2/,
@@ -219,6 +225,17 @@ t.test("--yes stands for the question about a threshold of 1", async (t) => {
   t.match(await run(`trust start @1.root.json ${words}`), { code: 0 });
   t.match(await run("trust change @1.root.json --add-signer @laptop/signer.pub"), { code: 0 }, "not asked once more");
   t.match(await json("trust show @2.root.json"), { root: { threshold: 1, signers: { length: 2 } } });
+});
+
+t.test("a person at a terminal is asked about a threshold of 1, and only yes goes on", async (t) => {
+  const { run, file } = await holders(t);
+  const line = "trust start @1.root.json --root-key @alice/signer.pub --add-signer @signer/signer.pub --threshold 1";
+  for (const typed of ["n\n", "\n", ""]) {
+    const asked = await run(line, { typed });
+    t.match(asked, { code: 2, stderr: /only a visit takes them back\. Go on\? \[y\/N\](?:.|\s)*Nothing was done/ });
+    t.notOk(existsSync(file("1.root.json")));
+  }
+  t.match(await run(line, { typed: "y\n" }), { code: 0 });
 });
 
 t.test("a root is published for targets, shown and written from the hub", async (t) => {

@@ -2,7 +2,7 @@ import type { HostKey } from "../../artifact/sealed/host-key.ts";
 import { openSettings, readOutcome, type SignedSettings, signOutcome } from "../../artifact/sealed/settings.ts";
 import type { OwnSettingsClient } from "../../client/settings.ts";
 import { EXIT } from "../../contract/codes.ts";
-import { artifactError, asSealiftError, SealiftError } from "../../contract/errors.ts";
+import { artifactError, asSealiftError } from "../../contract/errors.ts";
 import type { CardUpload } from "../../contract/settings/records.ts";
 import { MAX_IGNORED, type SettingsOutcome } from "../../contract/settings/texts.ts";
 import {
@@ -172,9 +172,9 @@ export class FollowedSettings {
       }
       await writeFleetSettings(layout, of.target, { ...before, seen, behind: false });
     } catch (error) {
-      if (!(error instanceof SealiftError) || error.exitCode !== EXIT.verification) throw error;
-      await writeFleetSettings(layout, of.target, { ...before, seen, behind: error.code === "settings_old" });
-      const { code, message } = error;
+      const { code, message, exitCode } = asSealiftError(error);
+      if (exitCode !== EXIT.verification) throw error;
+      await writeFleetSettings(layout, of.target, { ...before, seen, behind: code === "settings_old" });
       if (this.#refused !== message) emit({ event: "settings.refused", code, message });
       this.#refused = message;
     }
@@ -195,11 +195,12 @@ async function newerOf(
 ): Promise<AcceptedSettings | undefined> {
   const { operator, to, number, apps } = signed;
   const known = [held, next].filter((one) => one?.operator === operator && one.to === to);
-  if (known.some((one) => one?.number === number && one.digest === digest)) return undefined;
+  // The digest is over the number, too.
+  if (known.some((one) => one?.digest === digest)) return undefined;
   const taken = await highestTaken(layout, target, { operator, to });
   const highest = Math.max(taken?.number ?? 0, ...known.map((one) => one?.number ?? 0));
   // A target that was removed, and comes again, has lost those that it had.
-  const isLost = number === highest && taken?.number === number && taken.digest === digest;
+  const isLost = number === highest && taken?.digest === digest;
   if (number > highest || isLost) return { operator, to, number, digest, apps };
   const what = number === highest ? `other settings of the number ${number}` : `settings of the number ${number}`;
   throw artifactError("settings_old", `The hub has ${what}, and this host has taken ${highest} already.`, {

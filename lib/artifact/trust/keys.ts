@@ -22,8 +22,7 @@ function p256KeyOf(key: KeyObject): RootKey {
   return { keytype: "ecdsa", scheme: "ecdsa-sha2-nistp256", keyval: { public: pem.toString() } };
 }
 
-const isP256 = ({ asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject): boolean =>
-  type === "ec" && details?.namedCurve === "prime256v1";
+const isP256 = ({ asymmetricKeyDetails: details }: KeyObject): boolean => details?.namedCurve === "prime256v1";
 
 /** Decodes a P-256 public key in PEM; undefined for anything else. */
 function p256In(pem: string): KeyObject | undefined {

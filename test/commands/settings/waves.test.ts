@@ -149,3 +149,29 @@ t.test("hosts that tried nothing are no first hosts the next time, for whatever 
     t.strictSame(sent().at(-1)!.includes("pier-4"), true, "it comes last");
   }
 });
+
+t.test("a fleet of one host that tries nothing has no other first host", async (t) => {
+  const { host, sent, write, apply } = await fleetOf(t, 1);
+  host("pier-1").answers = { state: "applied", code: null, ignored: [{ name: "web", code: "app_stopped" }] };
+  write(TWO);
+  const applied = await apply();
+  t.match(applied, { code: 0, stderr: /✓ pier-1: applied number 2, without web \(app_stopped\)/ });
+  t.notMatch(applied.stderr, "has not tried");
+  t.strictSame(sent(), [["pier-1"]]);
+});
+
+t.test("numbers stay noted that a hub may have taken, and are free again where it has refused them", async (t) => {
+  const { hub, lock, write, apply } = await fleetOf(t, 2);
+  const pending = async () =>
+    Object.values((await lock()).hosts).map((host) => ("pending" in host ? host.pending : undefined));
+  write(TWO);
+  hub.fails.push("POST /settings");
+  t.match(await apply("--all-at-once"), { code: 75 });
+  t.strictSame(await pending(), [2, 2], "an answer that was lost says nothing");
+  hub.fails.length = 0;
+  t.match(await apply(), { code: 0, stderr: /applied number 3/ });
+  write(ONE);
+  hub.beforeUpload = () => (hub.rows.get("pier-1")!.number = 9);
+  t.match(await apply("--all-at-once"), { code: 1, stderr: /settings_conflict/ });
+  t.strictSame(await pending(), [undefined, undefined]);
+});

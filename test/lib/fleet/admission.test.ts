@@ -1,10 +1,13 @@
 // Holds: which hosts at a hub are taken into a roll (lib/fleet/admission.ts)
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import t from "tap";
+import t, { type Test } from "tap";
 import { makeCard } from "../../../lib/artifact/sealed/card.ts";
 import { hostKeyOf, newHostSeed } from "../../../lib/artifact/sealed/host-key.ts";
+import { signOutcome } from "../../../lib/artifact/sealed/settings.ts";
+import type { NewTerms } from "../../../lib/artifact/sealed/terms.ts";
 import { publicKeyOf } from "../../../lib/artifact/signatures/ed25519.ts";
+import type { InviteTerms } from "../../../lib/contract/settings/texts.ts";
 import { judged } from "../../../lib/fleet/admission.ts";
 import { Roll } from "../../../lib/fleet/roll.ts";
 import { DOUBLE_PROJECT } from "../../support/hub/settings-double.ts";
@@ -32,6 +35,47 @@ t.test("of two keys under one name, and of one key under two names, none is take
   for (const one of states) if (one.state === "arrived") roll.put(one.arrival.host);
   await roll.save();
   t.equal((await Roll.read(file, DOUBLE_PROJECT)).hosts().length, 1);
+});
+
+const OPERATOR = randomBytes(32);
+const JUDGE = { operator: Buffer.from(publicKeyOf(OPERATOR)).toString("hex"), project: DOUBLE_PROJECT };
+const NOTHING = { number: null, to: null, uploaded_at: null, uploaded_by: null, outcome: null, outcome_at: null };
+const emptyRoll = (t: Test): Promise<Roll> => Roll.read(join(temporaryFolder(t), "fleet.lock"), DOUBLE_PROJECT);
+
+/** A new host that came with terms of the operator. */
+function newcomer(name: string, terms: NewTerms) {
+  const key = hostKeyOf(newHostSeed());
+  const card = makeCard({ project: DOUBLE_PROJECT, name }, key, { ...terms.secret, digest: terms.digest });
+  return { key, row: { host_id: name, card, terms: terms.text, ...NOTHING } };
+}
+
+t.test("a host has to be confirmed unless its invite was for it alone", async (t) => {
+  const roll = await emptyRoll(t);
+  for (const [terms, named] of [
+    [{ uses: 1, hosts: ["pier-7"] }, true],
+    [{ uses: 1 }, false],
+    [{ uses: 2, hosts: ["pier-7", "pier-8"] }, false],
+    [{ uses: 2, hosts: ["pier-7"] }, false],
+    [{ uses: 1, hosts: ["pier-7", "pier-8"] }, false],
+  ] as const) {
+    const { row } = newcomer("pier-7", termsOf(OPERATOR, terms as unknown as Partial<InviteTerms>));
+    const arrival = { isExpected: named, host: { named } };
+    t.match(judged([row], roll, JUDGE), [{ state: "arrived", arrival }], JSON.stringify(terms));
+  }
+});
+
+t.test("a host that says what cannot be true is refused, and is of the roll only where its key is", async (t) => {
+  const roll = await emptyRoll(t);
+  const { key, row } = newcomer("pier-7", termsOf(OPERATOR));
+  const [arrived] = judged([row], roll, JUDGE);
+  const facts = { project: DOUBLE_PROJECT, to: key.fingerprint, number: 5, digest: "ab".repeat(32) };
+  const at = new Date().toISOString();
+  const outcome = signOutcome({ ...facts, state: "applied", code: null, ignored: [], at }, key);
+  const [liar] = judged([{ ...row, outcome }], roll, JUDGE);
+  t.match(liar, { state: "refused", error: { code: "outcome_invalid" } });
+  t.notOk("host" in liar!);
+  if (arrived?.state === "arrived") roll.put(arrived.arrival.host);
+  t.match(judged([{ ...row, outcome }], roll, JUDGE), [{ state: "refused", host: { name: "pier-7" } }]);
 });
 
 t.test("a host whose invite has ended meanwhile has to be confirmed: nobody can tell when it came", async (t) => {

@@ -1,5 +1,6 @@
+// Holds: which numbers settings get, and which rolls are read (lib/fleet/numbers.ts, lib/fleet/roll.ts)
 import { randomBytes } from "node:crypto";
-import { copyFile, readFile, writeFile } from "node:fs/promises";
+import { copyFile, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import { hostKeyOf, newHostSeed } from "../../../lib/artifact/sealed/host-key.ts";
@@ -123,8 +124,12 @@ t.test("numbers are one more than any that is known, and a hub cannot use them u
   t.equal(codeOf({ number: 7 }, true), undefined);
   t.equal(disbelief({ ...heard, row: { ...row, number: 7 }, outcome: { ...outcome, number: 7 } }, false), undefined);
   t.equal(codeOf({ digest: "ee".repeat(32) }), "outcome_invalid", "another document of the number");
+  t.equal(codeOf({ number: 4, digest: "ee".repeat(32) }), undefined, "that of the number before");
   t.equal(codeOf({ number: 5 + MOST_AHEAD }, true), undefined);
   t.equal(codeOf({ number: 6 + MOST_AHEAD }, true), "outcome_invalid", "nobody comes to such a number");
+  const stated = (number: number) => () => nextNumber({ ...heard, row: { ...row, number } });
+  t.equal(stated(5 + MOST_AHEAD)(), 6 + MOST_AHEAD);
+  t.throws(stated(6 + MOST_AHEAD), { code: "settings_conflict" }, "neither host nor roll know such a one");
   const greedy = { ...heard, row: { ...row, number: Number.MAX_SAFE_INTEGER } };
   t.throws(() => nextNumber(greedy), { code: "settings_conflict" });
   const last = { ...heard, host: { ...host, pending: Number.MAX_SAFE_INTEGER } };
@@ -137,7 +142,7 @@ t.test("a roll is refused that was changed by hand, merged, or of another projec
   const key = hostKeyOf(newHostSeed());
   const roll = await Roll.read(file, DOUBLE_PROJECT);
   const { x25519, ed25519, fingerprint } = key;
-  roll.put({ fingerprint, x25519, ed25519, name: "pier-7", labels: {}, named: true, terms: null, number: 0 });
+  roll.put({ fingerprint, name: "pier-7", x25519, ed25519, labels: {}, named: true, terms: null, number: 0 });
   await roll.save();
   const text = await readFile(file, "utf8");
   t.strictSame(
@@ -155,7 +160,13 @@ t.test("a roll is refused that was changed by hand, merged, or of another projec
   }
   await writeFile(file, text);
   t.match(await errorOf(Roll.read(file, "prj_another00001")), { message: /is of the project prj_harbour00001/ });
-  const mine = await Roll.read(file, DOUBLE_PROJECT);
+  t.match(await errorOf(Roll.readExisting(join(folder, "other.lock"), DOUBLE_PROJECT)), {
+    ...{ code: "config_invalid", message: /other\.lock cannot be read: there is no such file/ },
+  });
+  const mine = await Roll.readExisting(file, DOUBLE_PROJECT);
+  const { ino } = await stat(file);
+  await mine.save();
+  t.equal((await stat(file)).ino, ino, "nothing is written where nothing has changed");
   await writeFile(file, `${text} `);
   mine.remove({ fingerprint, name: "pier-7", terms: null });
   t.match(await errorOf(mine.save()), { code: "settings_conflict", message: /written by another program/ });

@@ -45,6 +45,8 @@ t.test("somebody whom the identity provider names gets a session with the rights
     { action: "key.create", actor: "acme", facts: named },
     { action: "web.sign-in", actor: "acme", facts: { ...named, owner: "acme", scopes: SCOPES.join(" ") } },
   ]);
+  const signIn = (await deedsOf(hub)).find(({ action }) => action === "web.sign-in") as { facts: object };
+  t.notOk("revoked" in signIn.facts, "no key of before has ended");
   const { body } = await hub.call("GET", "/devkeys/api-keys");
   const listed = (body as { items: { id: string; name: string; prefix: string; expires_at: string }[] }).items;
   const [own] = listed.filter(({ prefix }) => prefix === "web");
@@ -116,7 +118,7 @@ t.test("a person who signs in with other rights, or with none, has no session wi
   const [deed] = await deedsOf(hub);
   t.match(deed, { action: "web.sign-in", facts: { revoked: /^key_/ } });
   const same = new Visitor(hub.url);
-  await signInAt(same);
+  t.equal(await signInAt(same), 200);
   t.equal((await other.request("/keys")).status, 200, "a session with the same rights goes on");
 
   issuer.claims = { sub: "alice", groups: [] };
@@ -165,6 +167,21 @@ t.test("a hub without an identity provider, and one whose does not answer, say s
   const { status, html } = await new Visitor(hub.url).request("/sign-in/oidc");
   t.equal(status, 503);
   t.match(html, "The identity provider does not answer");
+});
+
+t.test("the identity provider's endpoints and keys are asked for once an hour", async (t) => {
+  const issuer = await startIssuer(t);
+  let now = Date.now();
+  const hub = await startHub(t, { ...signOnBy(issuer, [{}]), clock: () => now });
+  const discoveries = async () => {
+    t.equal((await new Visitor(hub.url).request("/sign-in/oidc")).status, 303);
+    return issuer.asked.filter((path) => path.startsWith("/.well-known/")).length;
+  };
+  t.equal(await discoveries(), 1);
+  now += 59 * 60 * 1000;
+  t.equal(await discoveries(), 1);
+  now += 60 * 1000;
+  t.equal(await discoveries(), 2);
 });
 
 t.test("an identity provider without TLS is asked on this machine only", async (t) => {

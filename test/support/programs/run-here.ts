@@ -7,11 +7,12 @@ import type { Ended } from "./command-line.ts";
  *
  * @param where.isTTY whether stdout is a terminal
  * @param where.stdin what it reads from standard input
+ * @param where.typed what a person types at a terminal, in place of standard input
  */
 export async function runHere(
   commands: readonly CommandClass[],
   words: readonly string[],
-  { isTTY = false, stdin = "" } = {},
+  { isTTY = false, stdin = "", typed }: { isTTY?: boolean; stdin?: string; typed?: string } = {},
 ): Promise<Ended> {
   const texts = { stdout: "", stderr: "" };
   const into = (name: keyof typeof texts): Writable =>
@@ -24,9 +25,16 @@ export async function runHere(
   const cli = new Cli({ binaryName: "sealift" });
   for (const command of commands) cli.register(command);
   const streams = {
-    stdin: Readable.from([Buffer.from(stdin)]),
+    stdin: Object.assign(Readable.from([Buffer.from(typed ?? stdin)]), { isTTY: typed !== undefined }),
     stdout: Object.assign(into("stdout"), { isTTY }),
     stderr: into("stderr"),
   };
-  return { code: await cli.run([...words], streams), ...texts };
+  const { CI } = process.env;
+  // Nobody is asked where it is set.
+  if (typed !== undefined) delete process.env["CI"];
+  try {
+    return { code: await cli.run([...words], streams), ...texts };
+  } finally {
+    if (CI !== undefined) process.env["CI"] = CI;
+  }
 }

@@ -99,16 +99,15 @@ async function againIfMoved<T>(
   attempt: (followers: readonly string[]) => Promise<T>,
 ): Promise<T> {
   let before = await followers();
-  for (let left = ATTEMPTS - 1; ; left--) {
+  for (let left = ATTEMPTS - 1; left > 0; left--)
     try {
       return await attempt(before);
     } catch (error) {
       const now = await followers();
-      const hasMoved = error instanceof HubError && now.join(" ") !== before.join(" ");
-      if (!hasMoved || left === 0) throw error;
+      if (now.join(" ") === before.join(" ")) throw error;
       before = now;
     }
-  }
+  return attempt(before);
 }
 
 /** Returns the refusal of an id that several owners use: anyone can copy one. */

@@ -84,8 +84,8 @@ t.test("a first value that the application dies of has failed, and the next one 
 });
 
 t.test("values that lack a required one have failed; the host's own makes them work", async (t) => {
-  const { give, said, watch, root } = await emptyHost(t);
-  give({ LEVEL: "info" });
+  const { give, said, ignored, watch, root } = await emptyHost(t);
+  give({ LEVEL: "info", LEVLE: "info" });
   const w = watch();
   await w.until("target.held", { reason: "settings" });
   await turns(w);
@@ -95,6 +95,7 @@ t.test("values that lack a required one have failed; the host's own makes them w
   await w.until("deploy.done", { outcome: "deployed" });
   await turns(w);
   t.strictSame(said.slice(1), [{ number: 1, state: "applied", code: null }]);
+  t.strictSame(ignored, [[], [{ name: "web.LEVLE", code: "settings_undeclared" }]]);
   await w.stop();
 });
 

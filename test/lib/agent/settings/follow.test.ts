@@ -1,5 +1,5 @@
 // Holds: what a host takes of its operator's settings, and when it asks again (lib/agent/settings/follow.ts)
-import { cp, rm, stat } from "node:fs/promises";
+import { cp, mkdir, readFile, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { FollowedSettings, type SettingsCheck } from "../../../../lib/agent/settings/follow.ts";
@@ -13,7 +13,9 @@ import { targetName } from "../../../../lib/contract/target.ts";
 import {
   type AcceptedSettings,
   fleetSettingsName,
+  NO_SETTINGS,
   readFleetSettings,
+  writeFleetSettings,
 } from "../../../../lib/releases/fleet-settings.ts";
 import { layoutOf } from "../../../support/host/project-root.ts";
 
@@ -27,8 +29,8 @@ function hostOf(t: Test, name = "root") {
   const host = {
     ...{ layout, seeds, key: hostKeyOf(newHostSeed()), operators: [hex(seeds.first)], named: 1 },
     ...{ sealed: undefined as { number: number; sealed: string } | undefined, reads: 0 },
-    ...{ isAway: false, isOlder: false, card: undefined as { card: string } | undefined, cards: 0 },
-    ...{ carried: [] as number[], said: [] as string[], refused: [] as string[] },
+    ...{ isAway: false, isOlder: false, takesCards: false, card: undefined as { card: string } | undefined, cards: 0 },
+    ...{ carried: [] as number[], said: [] as string[], unused: [] as string[], refused: [] as string[] },
     gives(number: number, seed: Uint8Array, level = "info"): void {
       const document = { project: PROJECT, to: host.key.fingerprint, number, made_at: "2026-01-01T00:00:00Z" };
       const { sealed } = sealSettings({ ...document, apps: { web: { LEVEL: level } } }, host.key.x25519, seed);
@@ -42,13 +44,15 @@ function hostOf(t: Test, name = "root") {
         read: async () => (host.reads++, host.sealed && { ...host.sealed, to: key.fingerprint }),
         sendCard: async () => {
           host.cards++;
-          if (host.isOlder) return false;
+          if (host.isOlder || host.takesCards) return host.takesCards;
           throw deploymentError("hub_refused", "The hub answered 422: the card has another form.");
         },
         sendOutcome: async (text: string) => {
           if (host.isAway) throw deploymentError("hub_unavailable", "The hub is away.");
           try {
-            host.said.push(readOutcome(text, { ...key, project: PROJECT }).state);
+            const { state, ignored } = readOutcome(text, { ...key, project: PROJECT });
+            host.said.push(state);
+            host.unused.push(...ignored.map(({ name, code }) => `${name}: ${code}`));
           } catch (cause) {
             throw deploymentError("hub_refused", "The hub answered 422 outcome_invalid.", { cause });
           }
@@ -124,6 +128,99 @@ t.test("a host that was restored from an image takes the newest, and whatever a 
   t.strictSame([host.carried, host.refused], [[1, 2, 3, 3, 2, 3], ["settings_old"]], "the page says so");
 });
 
+t.test(
+  "the very settings that a host has are not carried out again, and others of their number are refused",
+  async (t) => {
+    const host = hostOf(t);
+    const follows = new FollowedSettings();
+    for (const level of ["info", "info", "debug"]) {
+      host.gives(1, host.seeds.first, level);
+      await host.check(follows);
+    }
+    t.strictSame([host.carried, host.refused, host.reads], [[1], ["settings_old"], 3]);
+  },
+);
+
+t.test("settings are said to be untried where no version is installed", async (t) => {
+  const host = hostOf(t);
+  host.gives(1, host.seeds.first);
+  await host.check(new FollowedSettings());
+  t.strictSame([host.said, host.unused], [["applied"], ["web: no_version"]]);
+});
+
+t.test("settings that wait are carried out, unless they have failed with what is installed", async (t) => {
+  const next = { operator: "op", to: "to", number: 2, digest: "d", apps: {} };
+  for (const [failed, carried] of [
+    [{ number: 2, code: "env_missing", release: null }, []],
+    [{ number: 2, code: "env_missing", release: "1.0.0" }, [2]],
+    [{ number: 1, code: "env_missing", release: null }, [2]],
+  ] as const) {
+    const host = hostOf(t, `${failed.number}-${failed.release}`);
+    await writeFleetSettings(host.layout, OF.target, { ...NO_SETTINGS, next, failed });
+    await host.check(new FollowedSettings());
+    t.strictSame(host.carried, carried);
+  }
+});
+
+t.test("numbers of one operator say nothing about those of another", async (t) => {
+  const host = hostOf(t);
+  host.operators = [hex(host.seeds.first), hex(host.seeds.second)];
+  const follows = new FollowedSettings();
+  host.gives(5, host.seeds.first);
+  await host.check(follows);
+  host.gives(1, host.seeds.second);
+  await host.check(follows);
+  t.strictSame([host.carried, host.refused], [[5, 1], []]);
+});
+
+t.test("settings of before do not come back where a kill has kept the newest number from its file", async (t) => {
+  const host = hostOf(t);
+  const numbers = join(host.layout.sealift, "state", `settings-numbers-${OF.target}.json`);
+  host.gives(1, host.seeds.first);
+  await host.check(new FollowedSettings());
+  const before = await readFile(numbers);
+  host.gives(2, host.seeds.first);
+  await host.check(new FollowedSettings());
+  await writeFile(numbers, before);
+  host.gives(1, host.seeds.first);
+  await host.check(new FollowedSettings());
+  t.strictSame([host.carried, host.refused], [[1, 2], ["settings_old"]]);
+});
+
+t.test("settings that a fault of the disk kept away are asked for again", async (t) => {
+  const host = hostOf(t);
+  const follows = new FollowedSettings();
+  const numbers = join(host.layout.sealift, "state", `settings-numbers-${OF.target}.json`);
+  await mkdir(numbers, { recursive: true });
+  host.gives(1, host.seeds.first);
+  await host.check(follows);
+  t.strictSame([host.carried, host.refused.length], [[], 1]);
+  await rmdir(numbers);
+  await host.check(follows);
+  t.strictSame(host.carried, [1]);
+});
+
+t.test("a hub that has no settings is asked once for each counter", async (t) => {
+  const host = hostOf(t);
+  const follows = new FollowedSettings();
+  for (let checks = 0; checks < 2; checks++) await host.check(follows);
+  t.strictSame([host.reads, host.refused], [1, []]);
+  host.named++;
+  await host.check(follows);
+  t.equal(host.reads, 2);
+});
+
+t.test("a host without an operator says nothing of the settings that it has", async (t) => {
+  const host = hostOf(t);
+  const follows = new FollowedSettings();
+  host.gives(1, host.seeds.first);
+  host.isAway = true;
+  await host.check(follows);
+  Object.assign(host, { isAway: false, operators: [] });
+  await host.check(follows);
+  t.strictSame([host.carried, host.said], [[1], []]);
+});
+
 t.test("an outcome of a former key, which no hub takes any more, stands in the way of nothing", async (t) => {
   const host = hostOf(t);
   host.gives(1, host.seeds.first);
@@ -153,6 +250,19 @@ t.test("a hub that has no place for cards is told of once, and doctor says it un
   t.intercept(performance, "now", { value: () => laterMs });
   await host.check(follows);
   t.strictSame([host.refused, host.cards], [["hub_refused"], 2], "sent again after an hour, and told once");
+  const evenLaterMs = laterMs + 2 * 3_600_000;
+  t.intercept(performance, "now", { value: () => evenLaterMs });
+  host.takesCards = true;
+  for (let checks = 0; checks < 2; checks++) await host.check(follows);
+  t.strictSame([host.refused, host.cards], [["hub_refused"], 3], "a hub that has become newer gets it once");
+  t.notMatch((await doctor()).join("\n"), /older than settings/);
+});
+
+t.test("a hub that takes the card is told of in no way", async (t) => {
+  const host = hostOf(t);
+  Object.assign(host, { takesCards: true, card: { card: "{}" } });
+  await host.check(new FollowedSettings());
+  t.strictSame([host.refused, host.cards], [[], 1]);
 });
 
 t.test("neither a card nor an outcome that the hub refuses stands in the way of newer settings", async (t) => {
@@ -164,7 +274,7 @@ t.test("neither a card nor an outcome that the hub refuses stands in the way of 
     await host.check(follows);
   }
   t.strictSame([host.carried, host.cards], [[1, 2], 2], "and the card is sent again");
-  t.ok(host.refused.includes("hub_refused"), "what was refused is told");
+  t.strictSame(host.refused.slice(0, 2), ["hub_refused", "hub_unavailable"], "what was refused is told");
 });
 
 t.test("whom the watch has pinned is noted for doctor, once for each change", async (t) => {

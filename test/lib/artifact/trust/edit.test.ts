@@ -77,5 +77,7 @@ t.test("a name that no line can show is left out", (t) => {
     const made = parseRoot(newRoot({ ...keys, signers: [{ ...ci.named, name }] }, NOW), "it");
     t.equal(keysOfRoot(made).signers[0]!.name, undefined, JSON.stringify(name));
   }
+  const unnamed = (all: readonly NamedKey[]): NamedKey[] => all.map(({ key }) => ({ key }));
+  t.notMatch(newRoot({ ...keys, root: unnamed(keys.root), signers: unnamed(keys.signers) }, NOW), "x-sealift-names");
   t.end();
 });

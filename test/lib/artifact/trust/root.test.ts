@@ -1,7 +1,14 @@
 // Holds: which version of a trust root follows another one (lib/artifact/trust/root.ts)
 import t from "tap";
-import { anchoredRoot, nextRoot, parseRoot, signaturesOn } from "../../../../lib/artifact/trust/root.ts";
+import {
+  anchoredRoot,
+  isCountersigned,
+  nextRoot,
+  parseRoot,
+  signaturesOn,
+} from "../../../../lib/artifact/trust/root.ts";
 import type { SignedRoot } from "../../../../lib/contract/trust/root.ts";
+import { p256Key } from "../../../support/forged/p256-roots.ts";
 import { forgedRoot, heldKey, rootChain, rootIdOf } from "../../../support/forged/roots.ts";
 
 const chain = rootChain();
@@ -68,6 +75,14 @@ t.test("a version says whose signatures it has, by the keys of any version", (t)
   t.end();
 });
 
+t.test("a signer has countersigned a version whose very bytes it has signed", (t) => {
+  const by = (keys: (typeof a)[]) => parseRoot(chain.version(1, [signer, other], { by: keys }), "1");
+  t.ok(isCountersigned(by([a, signer]), signer.id, signer.key));
+  t.notOk(isCountersigned(by([a, signer]), other.id, other.key), "it has not signed");
+  t.notOk(isCountersigned(by([a, signer]), signer.id, other.key), "another key has");
+  t.end();
+});
+
 t.test("a version whose roles and keys do not agree is refused, whoever signed it", (t) => {
   const whole = { id: chain.id, version: 1, holders: [a, b], threshold: 2, signers: [signer] };
   const idle = heldKey();
@@ -87,6 +102,7 @@ t.test("a version whose roles and keys do not agree is refused, whoever signed i
     [/it names the key .* which is not there/, { names: { [idle.id]: "Ada" } }],
     [/asks for 3 signatures of 2 keys/, { threshold: 3 }],
     [/one key has signed it twice/, { by: [a, a] }],
+    [/its signers of versions are Ed25519 keys only/, { signers: [signer, p256Key()] }],
   ] as const)
     t.throws(roots(plan), { code: "trust_root_invalid", message });
   t.end();

@@ -1,6 +1,7 @@
 import t from "tap";
 import { hostLine, hostLineIn } from "../../../../lib/contract/settings/host-line.ts";
 import { isReservedSetting, steersNode } from "../../../../lib/contract/settings/reserved-names.ts";
+import { settingsDocument } from "../../../../lib/contract/settings/texts.ts";
 
 const KEYS = { x25519: "a1".repeat(32), ed25519: "b2".repeat(32) };
 
@@ -32,4 +33,21 @@ t.test("names that run other code, or that the host itself gives, are no setting
     ...["LISTENERS", "XPORT", "DB_HOST", "DB_PORT", "_NODE_OPTIONS", "node_options"],
   ])
     t.notOk(isReservedSetting(name), name);
+});
+
+t.test("a setting is a text that a program can be given", async (t) => {
+  const document = (value: string) => ({
+    ...{
+      t: "sealift-settings",
+      v: 1,
+      project: `prj_${"0".repeat(32)}`,
+      to: "ab".repeat(32),
+      operator: "cd".repeat(32),
+    },
+    ...{ number: 1, made_at: "2026-01-01T00:00:00Z", apps: { web: { A: value } } },
+  });
+  for (const value of ["", "one", "two\nlines", "ü 🦦"])
+    t.match(settingsDocument.safeParse(document(value)), { success: true }, value);
+  for (const value of ["a\0b", "\ud800", "\udfff!"])
+    t.match(settingsDocument.safeParse(document(value)), { success: false }, JSON.stringify(value));
 });

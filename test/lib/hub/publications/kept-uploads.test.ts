@@ -166,6 +166,79 @@ t.test("an upload that is cut before its first byte takes no place", async (t) =
   t.strictSame(await blobs.kept(""), []);
 });
 
+/** Uploads of anna to one target, as one process of a hub keeps them in a folder. */
+async function keeper(folder: string) {
+  const blobs = new DiskBlobs(folder);
+  await blobs.prepare();
+  const uploads = new KeptUploads(blobs, MIB);
+  const asked = { gaveWay: 0, mayKeep: 0 };
+  const request = {
+    ...{ owner: "anna", targetId: "prj_1", uploads, giveWay: () => void asked.gaveWay++ },
+    mayKeep: async () => void asked.mayKeep++,
+  };
+  const begin = async (upload_id: string, bytes = Buffer.alloc(0), rest: { upload_offset?: number } = {}) => {
+    const upload_sha256 = sha256(Buffer.alloc(rest.upload_offset ?? 0, 1));
+    const arriving = await uploads.begin(request, { upload_id, ...rest, upload_sha256 });
+    await arriving.blob.write(bytes);
+    arriving.hash.update(bytes);
+    return arriving;
+  };
+  return { blobs, uploads, asked, begin };
+}
+
+t.test("a start ends a request that brings the same upload, unless all of it has come", async (t) => {
+  const { begin, asked } = await keeper(temporaryFolder(t));
+  const id = newUploadId();
+  const first = await begin(id);
+  const second = begin(id);
+  await until(() => asked.gaveWay === 1);
+  await first[Symbol.asyncDispose]();
+  const arriving = await second;
+  arriving.whole!();
+  await t.rejects(begin(id), { statusCode: 409, code: "upload_busy" });
+  t.equal(asked.gaveWay, 1, "it is not ended");
+  await arriving[Symbol.asyncDispose]();
+});
+
+t.test("of two processes that go on with one upload, one finds it gone", async (t) => {
+  const folder = temporaryFolder(t);
+  const [one, other] = [await keeper(folder), await keeper(folder)];
+  const id = newUploadId();
+  {
+    await using arriving = await one.begin(id, Buffer.alloc(1000, 1));
+    await arriving.keep!();
+  }
+  const rest = { upload_offset: 1000 };
+  const both = await Promise.allSettled([one, other].map(({ begin }) => begin(id, Buffer.alloc(0), rest)));
+  t.strictSame(both.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
+  for (const each of both)
+    if (each.status === "rejected") t.match(each.reason, { statusCode: 404, code: "not_found" });
+    else await each.value[Symbol.asyncDispose]();
+});
+
+t.test("what cannot be kept is not counted", async (t) => {
+  const folder = temporaryFolder(t);
+  const [{ begin, asked }, { blobs }] = [await keeper(folder), await keeper(folder)];
+  await using arriving = await begin(newUploadId(), Buffer.alloc(1000, 1));
+  for (const { path } of await blobs.kept("")) await blobs.forget(path);
+  await arriving.keep!();
+  t.equal(asked.mayKeep, 0);
+  t.strictSame(await blobs.kept(""), []);
+});
+
+t.test("a process that is alone removes what killed ones were writing, beyond eight of an owner", async (t) => {
+  const folder = temporaryFolder(t);
+  const killed = await keeper(folder);
+  await using left = new AsyncDisposableStack();
+  for (let files = 0; files < 9; files++) left.use(await killed.begin(newUploadId(), Buffer.alloc(10, 1)));
+  const { blobs, uploads } = await keeper(folder);
+  t.equal((await blobs.kept("")).length, 9);
+  await uploads.trim(false);
+  t.equal((await blobs.kept("")).length, 9, "another process may write them");
+  await uploads.trim(true);
+  t.equal((await blobs.kept("")).length, 8);
+});
+
 t.test("a wrong offset is told the right one, and a prefix that differs is dropped", async (t) => {
   const { hub, place } = await prepared(t);
   const what = publication("1.0.0", { size: 3 * MIB });

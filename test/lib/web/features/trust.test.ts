@@ -31,5 +31,12 @@ t.test("the page of a target shows the root that it follows, to whoever manages 
   t.equal((await stranger.request(page)).status, 404);
   await hub.call("POST", "/devkeys/projects", { json: { name: "Tide", kind: "plugin", slug: "tide" } });
   t.equal((await admin.request("/plugins/tide/trust")).status, 200);
+  const tabOf = async (visitor: Visitor, path: string) => />Trust</.test((await visitor.request(path)).html);
+  t.ok(await tabOf(admin, "/plugins/tide"));
+  t.notOk(await tabOf(stranger, "/plugins/tide"));
+  const made = await hub.call("POST", "/devkeys/api-keys", { json: { name: "host", scopes: ["deploy"] } });
+  const deploying = await new Visitor(hub.url).signIn(made.body.key as string);
+  t.equal((await deploying.request("/plugins/tide")).status, 200);
+  t.notOk(await tabOf(deploying, "/plugins/tide"), "nor to one who may only deploy versions");
   t.equal((await stranger.request("/plugins/tide/trust")).status, 404, "also of a plugin that everybody sees");
 });

@@ -4,6 +4,10 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
+import { makeCard } from "../../../../../lib/artifact/sealed/card.ts";
+import { hostKeyOf, newHostSeed } from "../../../../../lib/artifact/sealed/host-key.ts";
+import { signOutcome } from "../../../../../lib/artifact/sealed/settings.ts";
+import { makeTerms } from "../../../../../lib/artifact/sealed/terms.ts";
 import { backupHub, restoreHub } from "../../../../../lib/hub/backup/backup.ts";
 import { type StorageFault, verifyHub } from "../../../../../lib/hub/backup/verify.ts";
 import { FEATURES } from "../../../../../lib/hub/features.ts";
@@ -61,6 +65,56 @@ t.test("a restored hub has settings as of its backup; one upload heals it, and h
   t.match((await copy.own(pier.api)).body, { number: 11 });
 });
 
+/** Changes the database of a hub, and returns what `hub verify` finds then. */
+async function foundAfter(hub: RunningHub, change: (database: DatabaseSync) => void): Promise<StorageFault[]> {
+  {
+    using database = new DatabaseSync(join(hub.dataDir, "hub.sqlite"), { timeout: 10_000 });
+    change(database);
+  }
+  const findings: StorageFault[] = [];
+  const options = { quick: true, onFinding: (finding: StorageFault) => findings.push(finding) };
+  await verifyHub({ hooks: FEATURES, dataDir: hub.dataDir }, options);
+  return findings;
+}
+
+t.test("hub verify finds nothing wrong with settings, also of a host that has sent no card", async (t) => {
+  const { hub, made } = await settled(t);
+  const other = await made.host("pier-8");
+  await made.upload([other.document(1, null)]);
+  t.strictSame(await foundAfter(hub, () => {}), []);
+});
+
+t.test("hub verify finds cards, terms and outcomes that are right in another project", async (t) => {
+  const { hub, made } = await settled(t);
+  const project = `prj_${"0".repeat(32)}`;
+  const key = hostKeyOf(newHostSeed());
+  const facts = { project, to: key.fingerprint, number: 5, digest: "ab".repeat(32), state: "applied" } as const;
+  const outcome = signOutcome({ ...facts, code: null, ignored: [], at: new Date().toISOString() }, key);
+  const terms = makeTerms(
+    { project, labels: {}, uses: 1, pins: "ab".repeat(16), expires_at: "2999-01-01T00:00:00Z" },
+    made.operatorSeed,
+  );
+  for (const [sql, text, fault] of [
+    [
+      "update host_settings set card = ?, terms_digest = null",
+      makeCard({ project, name: "pier-7" }, key, undefined),
+      "card: is of another project",
+    ],
+    ["update host_terms set terms = ?", terms.text, /^digest: is another/],
+    [`update host_terms set terms = ?, digest = '${terms.digest}'`, terms.text, "terms: are of another project"],
+    // It is looked at first.
+    ["update host_settings set outcome = ?", outcome, "outcome: is of another project"],
+  ] as const) {
+    const findings = await foundAfter(hub, (database) => {
+      database.prepare(sql).run(text);
+    });
+    t.ok(
+      findings.some((one) => (typeof fault === "string" ? one.fault === fault : fault.test(one.fault))),
+      JSON.stringify(findings),
+    );
+  }
+});
+
 for (const [name, change, fault] of [
   [
     "a card of another host's project",
@@ -68,6 +122,7 @@ for (const [name, change, fault] of [
     /the key that it names has not signed it/,
   ],
   ["a card that names other terms", "update host_settings set terms_digest = null", /^terms_digest: is another/],
+  ["terms of a host without a card", "update host_settings set card = null", /^terms_digest: stands without a card/],
   ["settings without their bytes", "update host_settings set sealed = null", /^number: stands without/],
   ["a changed outcome", "update host_settings set outcome = '{}'", /What the host says of its settings/],
   ["terms of another digest", `update host_terms set digest = '${"ab".repeat(32)}'`, /^digest: is another/],
@@ -79,12 +134,5 @@ for (const [name, change, fault] of [
 ] as const)
   t.test(`hub verify finds ${name}`, async (t) => {
     const { hub } = await settled(t);
-    {
-      using database = new DatabaseSync(join(hub.dataDir, "hub.sqlite"), { timeout: 10_000 });
-      database.exec(change);
-    }
-    const findings: StorageFault[] = [];
-    const options = { quick: true, onFinding: (finding: StorageFault) => findings.push(finding) };
-    await verifyHub({ hooks: FEATURES, dataDir: hub.dataDir }, options);
-    t.match(findings, [{ fault }]);
+    t.match(await foundAfter(hub, (database) => database.exec(change)), [{ fault }]);
   });

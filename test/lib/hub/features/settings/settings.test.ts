@@ -104,6 +104,8 @@ t.test("an upload is taken whole or not at all, and names the hosts that are els
       `the same number with another ${Object.keys(change)[0]}`,
     );
   t.match(await shown(), [{ number: 3 }, { number: 1 }]);
+  t.match(await upload([{ ...first, number: 4, follows: 3 }]), { status: 200 });
+  t.match(await shown(), [{ number: 4 }, { number: 1 }], "another number counts, whatever it comes with");
 });
 
 t.test("an upload names hosts of the project, each once, with higher numbers", async (t) => {
@@ -122,6 +124,19 @@ t.test("an upload names hosts of the project, each once, with higher numbers", a
   ];
   for (const documents of bad) isErrorBody(t, await upload(documents), 422, "unprocessable");
   t.match(await upload(bad[0]!), { body: { error: /no key of the project speaks for pier-9/ } });
+});
+
+t.test("settings are of hosts of a project, and are sent by the host's own key", async (t) => {
+  const hub = await startHub(t);
+  const { at, host, sendCard, say, own, project } = await withSettings(hub);
+  const pier = await host("pier-7");
+  const of = { ...pier, api: project.key };
+  for (const refused of [await sendCard(of), await own(of.api), await say(of.api, pier.outcome(1))])
+    t.match(refused, { status: 403, body: { code: "forbidden", error: /this key speaks for any/ } });
+  const json = { name: "Tide", kind: "plugin", slug: "tide" };
+  const { body } = await hub.call("POST", "/devkeys/projects", { json });
+  t.match(await hub.call("GET", `${at}/settings`), { status: 200 });
+  isErrorBody(t, await hub.call("GET", `/devkeys/projects/${body["id"] as string}/settings`), 404, "not_found");
 });
 
 t.test("an outcome may be of a number that the hub does not have: it was restored to before", async (t) => {
@@ -188,6 +203,7 @@ t.test("the audit log has who changed settings and cards of which hosts, and no 
   const hub = await startHub(t);
   const { id, at, host, sendCard, upload, say } = await withSettings(hub);
   const pier = await host("pier-7");
+  await sendCard(pier, { terms: undefined });
   await sendCard(pier);
   await sendCard(pier);
   const key = hostKeyOf(newHostSeed());

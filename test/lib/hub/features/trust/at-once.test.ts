@@ -45,3 +45,27 @@ for (const database of RACED)
       }
     },
   );
+
+for (const database of RACED)
+  t.test(
+    `a target that goes to another owner while a root is published for it follows none of its former owner (${database})`,
+    { skip: database === "PostgreSQL" && needs("initdb") },
+    async (t) => {
+      const [one, other] = (await startRacedHubs(t, database, { rateLimits: false }))!;
+      await one.call("POST", "/devkeys/api-keys", { json: { name: "k", owner: "bob" } });
+      const { publish, leave } = trustAt(one);
+      for (let round = 0; round < ROUNDS; round++) {
+        const { id } = await createProject(one);
+        const chain = rootChain();
+        const [published, given] = await Promise.all([
+          publish(chain.version(1, [heldKey()]), [id]),
+          other.call("POST", `/devkeys/projects/${id}/transfer`, { json: { owner: "bob" } }),
+        ]);
+        t.equal(given.status, 200);
+        const followed = await one.call("GET", `/devkeys/projects/${id}/root`);
+        const left = await leave(id);
+        t.comment(`${published.status} ${followed.status} ${left.status}`);
+        t.equal(left.status === 204, followed.status === 200, "what it follows is a root of its owner");
+      }
+    },
+  );

@@ -1,3 +1,4 @@
+// Holds: which trust roots of a copy are sound (lib/hub/features/trust/tables.ts)
 import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -21,6 +22,16 @@ async function followed(t: Test) {
   const chain = rootChain();
   const texts = [1, 2].map((version) => chain.version(version, [heldKey()]));
   for (const text of texts) await trustAt(hub).publish(text, [project.id]);
+  // Beside it a root of the same owner, and another owner's copy, of which none follows another.
+  const other = rootChain();
+  const another = other.version(1, [heldKey()]);
+  await trustAt(hub).publish(another);
+  const { body } = await hub.call("POST", "/devkeys/api-keys", {
+    json: { name: "k", owner: "bob", scopes: ["projects"] },
+  });
+  const last = other.id > chain.id ? another : texts[0]!;
+  const copied = await trustAt(hub).publish(last, undefined, body.key as string);
+  t.equal(copied.status, 201);
   const json = { root: texts[0], expires_at: "2999-01-01T00:00:00Z" };
   await hub.call("POST", `/devkeys/projects/${project.id}/host-invites`, { json });
   return { folder, hub, project, chain, texts };

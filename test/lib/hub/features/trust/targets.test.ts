@@ -65,7 +65,7 @@ t.test("a plugin's record says the root's version, with a new ETag, and no other
 
 t.test("an administrator's root belongs to the owner of its targets", async (t) => {
   const hub = await startHub(t);
-  const { publish } = trustAt(hub);
+  const { publish, list } = trustAt(hub);
   const [alice, bob] = [await keyOf(hub, { owner: "alice" }), await keyOf(hub, { owner: "bob" })];
   const [hers, his] = [await projectOf(hub, alice), await projectOf(hub, bob)];
   const chain = rootChain();
@@ -76,6 +76,19 @@ t.test("an administrator's root belongs to the owner of its targets", async (t) 
   t.match(await publish(two), { status: 201, body: { owner: "alice", version: 2, targets: [hers] } });
   t.match(await publish(one, [his]), { status: 201, body: { owner: "bob", version: 1 } });
   isErrorBody(t, await publish(version(3)), 409, "conflict");
+  const [another, second] = [await projectOf(hub, alice), rootChain()];
+  t.equal((await publish(second.version(1, [heldKey()]), [another])).status, 201);
+  const listed = (await list()).body.items as { id: string; owner: string; targets: string[] }[];
+  const byPlace = (a: string[], b: string[]): number => (a.join() < b.join() ? -1 : 1);
+  t.strictSame(
+    listed.map(({ id, owner, targets }) => [id, owner, ...targets]).toSorted(byPlace),
+    [
+      [chain.id, "alice", hers],
+      [chain.id, "bob", his],
+      [second.id, "alice", another],
+    ].toSorted(byPlace),
+    "each with its own followers",
+  );
 });
 
 t.test("a key that is bound to a target changes the root of that one alone", async (t) => {
@@ -124,7 +137,8 @@ t.test("the register of signers follows the root", async (t) => {
   const before = await signers(project.id);
 
   const chain = rootChain();
-  await publish(chain.version(1, [retired, stolen, ci], { names: { [ci.id]: "ci" } }), [project.id]);
+  const one = chain.version(1, [retired, stolen, ci], { names: { [ci.id]: "ci" } });
+  await publish(one, [project.id]);
   t.strictSame(await statesOf(hub, project.id), {
     ...{ [old.hex]: "retired", [retired.hex]: "active", [stolen.hex]: "revoked", [ci.hex]: "active" },
   });
@@ -141,8 +155,10 @@ t.test("the register of signers follows the root", async (t) => {
   t.match(await add(heldKey().hex), { status: 409, body: { code: "conflict", error: new RegExp(chain.id) } });
 
   t.equal((await end("retire", ci.hex)).status, 200, "what is ended by hand stays so");
-  await publish(chain.version(1, [retired, stolen, ci]));
+  t.equal((await publish(one)).status, 200);
   t.equal((await statesOf(hub, project.id))[ci.hex], "retired");
+  const { body } = await hub.call("GET", "/devkeys/audit?action=trust.change");
+  t.equal((body.items as unknown[]).length, 1, "a version that it follows already changes nothing");
   await publish(chain.version(2, [old]));
   t.match(await statesOf(hub, project.id), { [old.hex]: "active", [retired.hex]: "retired", [ci.hex]: "retired" });
   await leave(project.id);
