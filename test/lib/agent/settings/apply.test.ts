@@ -9,6 +9,7 @@ import { targetName } from "../../../../lib/contract/target.ts";
 import { withFleet } from "../../../../lib/releases/fleet-block.ts";
 import { fleetSettingsName, NO_SETTINGS, writeFleetSettings } from "../../../../lib/releases/fleet-settings.ts";
 import { quarantine, readQuarantine } from "../../../../lib/releases/quarantine.ts";
+import { ADOPTED, writeRelease } from "../../../../lib/releases/release.ts";
 import { stoppedPath } from "../../../../lib/releases/stopped.ts";
 import { applicationHost, appSource } from "../../../support/host/application-host.ts";
 import { install, layoutOf, prepareRelease } from "../../../support/host/project-root.ts";
@@ -135,6 +136,28 @@ t.test("a release does not use what its applications do not read, nor what came 
   }
   t.strictSame(await unused("web"), [{ name: "web", code: "app_stopped" }, undeclared]);
   t.strictSame(await unused(), [undeclared], "it has tried them before it was stopped");
+});
+
+t.test("folders that were installed by hand use no settings, and are not said to wait for any", async (t) => {
+  const layout = layoutOf(t.testdir());
+  const prepared = await prepareRelease(layout, OF.target, ADOPTED, { "apps/web/app.yaml": APP });
+  const { name, items } = prepared;
+  const created_at = new Date().toISOString();
+  await writeRelease(layout, OF.target, name, {
+    version: ADOPTED,
+    identity: null,
+    items,
+    content_sha256: null,
+    created_at,
+  });
+  await install(prepared);
+  await mkdir(dirname(stoppedPath(layout.sealift, "web")), { recursive: true });
+  await writeFile(stoppedPath(layout.sealift, "web"), "");
+  const settings = { operator: "op", to: "to", digest: "d", number: 1, apps: { web: HELD } };
+  t.strictSame(
+    await unusedSince(layout, OF.target, settings, ["web"]),
+    ["LEVEL", "SECRET"].map((setting) => ({ name: `web.${setting}`, code: "settings_foreign" })),
+  );
 });
 
 t.test("a watch says in words what became of settings, with the names that lack values", (t) => {
