@@ -141,7 +141,8 @@ t.test("a release does not use what its applications do not read, nor what came 
 t.test("folders that were installed by hand use no settings, and are not said to wait for any", async (t) => {
   const layout = layoutOf(t.testdir());
   const prepared = await prepareRelease(layout, OF.target, ADOPTED, { "apps/web/app.yaml": APP });
-  const { name, items } = prepared;
+  const { name } = prepared;
+  const items = [...prepared.items];
   const created_at = new Date().toISOString();
   await writeRelease(layout, OF.target, name, {
     version: ADOPTED,
