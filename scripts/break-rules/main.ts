@@ -124,11 +124,16 @@ async function noticed(guard: Guard, id: string): Promise<Noticed> {
     ["test:all", values.until === "test:all" ? rest : []],
   ] as const)
     for (let at = 0, size = 5; at < files.length; at += size, size *= 2) {
-      const what = await failureOf(guard, id, files.slice(at, at + size));
-      if (what === undefined) continue;
-      // A test that fails with the rule, too, has not noticed anything.
-      const [file] = what.split(": ");
-      if (file === "" || (await failureOf(undefined, id, [file!])) === undefined) return { by, what };
+      let group = files.slice(at, at + size);
+      while (group.length > 0) {
+        const what = await failureOf(guard, id, group);
+        if (what === undefined) break;
+        const [file] = what.split(": ");
+        if (file === "" || (await failureOf(undefined, id, [file!])) === undefined) return { by, what };
+        // A test that fails with the rule, too, has not noticed anything, and has kept the others from running.
+        const others = group.filter((one) => one !== file);
+        group = others.length < group.length ? others : [];
+      }
     }
   return { by: "nothing", what: "" };
 }
