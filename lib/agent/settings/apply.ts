@@ -1,6 +1,5 @@
 import { isDeepStrictEqual, parseEnv } from "node:util";
 import { blamesVersion } from "../../contract/blame.ts";
-import { EXIT } from "../../contract/codes.ts";
 import { asSealiftError, type SealiftError } from "../../contract/errors.ts";
 import { MAX_IGNORED, type SettingsOutcome } from "../../contract/settings/texts.ts";
 import { type AcceptedSettings, readFleetSettings } from "../../releases/fleet-settings.ts";
@@ -94,7 +93,7 @@ export async function applySettings(
     await releaseFailed(layout, source.target);
     return applied;
   }
-  if (!blamesVersion(gone.error.code) || gone.error.exitCode === EXIT.interrupted) throw gone.error;
+  if (!blamesVersion(gone.error.code)) throw gone.error;
   const back = await askBack(run, gone, release);
   const state = back.state === "silent" ? "not_back" : "failed";
   return { ...known, units, state, code: gone.error.code, error: gone.error };

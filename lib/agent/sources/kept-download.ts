@@ -201,8 +201,7 @@ export class KeptDownload implements KeptArchive {
     const { size, from } = file.header;
     const bytes = file.end - from;
     const { unpacksLater = size } = this.#of;
-    if (!isVerified && bytes > 0)
-      this.#context.emit({ event: "partial.kept", version: this.#version, bytes, size_bytes: size });
+    if (!isVerified) this.#context.emit({ event: "partial.kept", version: this.#version, bytes, size_bytes: size });
     if (isVerified && !(await this.#hasRoom(TREE_FACTOR * unpacksLater).catch(() => false))) await this.drop();
     await this.#close();
   }
@@ -240,7 +239,7 @@ export class KeptDownload implements KeptArchive {
       });
       await this.#file.write(piece, at);
       const { from = 0 } = this.#range ?? {};
-      if (at < from && at + piece.length === from && from > 1) await this.#file.closeGap();
+      if (at + piece.length === from && from > 1) await this.#file.closeGap();
     } catch (error) {
       await this.#endKeeping(writeFault(error));
     }

@@ -171,8 +171,7 @@ function measured(source: AsyncIterable<Buffer>, onBytes: (bytes: number) => voi
 }
 
 /** Reads the versions of the trust root that the target follows; the newest ones of a long chain. */
-async function rootsOf(target: Target, hub: HubConnection, newest: number | undefined): Promise<string[]> {
-  if (newest === undefined) return [];
+async function rootsOf(target: Target, hub: HubConnection, newest = 0): Promise<string[]> {
   const origin = hubRoots(target, hub);
   const roots: string[] = [];
   for (let version = Math.max(1, newest - MAX_KIT_ROOTS + 1); version <= newest; version++) {

@@ -1,3 +1,4 @@
+// Holds: which kit of a hub comes onto a stick (lib/fleet/kits/make-kit.ts)
 /** A hub answers `kit make` with something else than it was asked for: people believe what the command prints. */
 import { readdir } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -69,3 +70,35 @@ t.test("kit make compares the answer with what it asked for", async (t) => {
   const { items } = (await hub.call("GET", `/devkeys/projects/${target.slug}/kits?live=true`)).body as { items: [] };
   t.equal(items.length, 1, "and every other one was ended at the hub");
 });
+
+const OTHER_BYTES: Record<string, Record<string, Lie>> = {
+  project: { "has the digest of other bytes": (made) => ({ ...made, digest: NOBODY }) },
+  plugin: {
+    "has the digest of other bytes": (made) => ({ ...made, digest: NOBODY }),
+    "has the digest of another archive": (made) => ({
+      ...made,
+      says: made.says.replace(/("archive":.*?"sha256":")[0-9a-f]{64}/, `$1${NOBODY}`),
+    }),
+  },
+};
+
+for (const kind of ["project", "plugin"] as const)
+  t.test(`kit make compares the bytes of a ${kind} with what the hub says of them`, async (t) => {
+    const { hub, target, key, folder } = await offlineSite(t, kind);
+    const credential = target.options["deployment_credential_file"];
+    const make = async (name: string, lie: Lie) =>
+      sealift(folder, [
+        ...["kit", "make", target.name, "--out", name, "--host", `pier-7=${hostLine(key)}`],
+        ...["--hub-url", await lyingAbout(t, hub.url, lie), "--api-key-file", target.options["api_key_file"]!],
+        ...(credential === undefined ? [] : ["--deployment-credential-file", credential]),
+      ]);
+    const none = kind === "plugin" ? "no_version" : "not_found";
+    t.match((await make("early", (made) => made)).result, { error: { code: none } }, "nothing is published yet");
+    await target.publish("1.0.0");
+    for (const [what, lie] of Object.entries(OTHER_BYTES[kind]!)) {
+      const { result } = await make(what, lie);
+      t.match(result, { status: "failed", error: { code: "artifact_changed" } }, `a hub that ${what}`);
+      t.same(await readdir(join(folder, what)), []);
+    }
+    t.match((await make("true", (made) => made)).result, { status: "success" });
+  });

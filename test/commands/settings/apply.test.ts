@@ -164,6 +164,18 @@ t.test("new hosts of a shared invite wait for a person, and no more come in than
   t.match(await run(`settings show --fleet ${file}`), { stdout: /pier-5 +no invite: accept its line/ });
 });
 
+t.test("a host whose invite was for it alone comes in beside others that wait for a person", async (t) => {
+  const { seed, join: joins, write, apply, lock } = await settingsFleet(t);
+  write("settings:\n  - apps: { web: { A: one } }\n");
+  joins("pier-1", termsOf(seed, named("pier-1")));
+  joins("pier-2", termsOf(seed, { uses: 2 }));
+  t.match(await apply(), { code: 0, stderr: /new: pier-1 [^]*✓ pier-1: applied number 1/ });
+  t.strictSame(
+    Object.values((await lock()).hosts).map(({ name }) => name),
+    ["pier-1"],
+  );
+});
+
 t.test("a key under another's name, before and after it came in, gets nothing", async (t) => {
   const { seed, hub, join: joins, write, apply, run, file } = await settingsFleet(t);
   const shared = termsOf(seed, { uses: 5, labels: { env: "prod" } });
@@ -231,4 +243,39 @@ t.test("a host of before comes in by its line, with labels that a person gives",
     hostLine({ ...host.key, ed25519: "00".repeat(32) }),
   ])
     t.match(await run(`settings accept pier-8 ${line} --fleet ${file}`), { code: 2, stderr: /not the line of a host/ });
+});
+
+t.test("a person at a terminal is asked about new hosts, and a program is not", async (t) => {
+  const { seed, join: joins, write, run, lock, file, keyFile } = await settingsFleet(t);
+  write("settings:\n  - apps: { web: { A: one } }\n");
+  joins("pier-1", termsOf(seed, named("pier-1")));
+  joins("pier-2", termsOf(seed, { uses: 2 }));
+  const words = `settings apply ${file} --operator-key ${keyFile}`;
+  const hosts = async () => Object.values((await lock()).hosts).map(({ name }) => name);
+  t.match(await run(words, { typed: "n\n" }), {
+    ...{ code: 0, stderr: /New hosts[^]*pier-2 [^]*Take 1 host into fleet\.lock\? \[y\/N\]/ },
+  });
+  t.strictSame(await hosts(), ["pier-1"]);
+  const json = await run(`${words} --json`, { typed: "y\n" });
+  t.match(json, { code: 0, stdout: /1 new host got nothing/ });
+  t.notMatch(json.stderr, "Take 1 host");
+  t.strictSame(await hosts(), ["pier-1"]);
+  t.match(await run(words, { typed: "y\n" }), { code: 0, stderr: /new: pier-2 / });
+  t.strictSame(await hosts(), ["pier-1", "pier-2"]);
+});
+
+t.test("a host is accepted by its name, and shown with no number before its first settings", async (t) => {
+  const { hub, join: joins, write, run, file } = await settingsFleet(t);
+  write("settings:\n  - apps: { web: { A: one } }\n");
+  const host = joins("pier-7", undefined);
+  const accept = (name: string) => run(`settings accept ${name} ${hostLine(host.key)} --fleet ${file}`);
+  t.match(await accept("pier\n7"), { code: 2, stderr: /"pier\\n7" is not a name of a host/ });
+  t.match(await accept("pier-7"), { code: 0 });
+  t.match(await run(`settings show --fleet ${file}`), { code: 0, stdout: /^pier-7 +none yet/ });
+  for (const status of [403, 404]) {
+    hub.refuses["GET /joined-hosts"] = status;
+    t.match(await run(`settings show --fleet ${file}`), { code: 0, stdout: /^pier-7 / }, `labels are ${status}`);
+  }
+  hub.refuses["GET /joined-hosts"] = 422;
+  t.match(await run(`settings show --fleet ${file}`), { code: 1 });
 });

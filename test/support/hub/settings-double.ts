@@ -38,8 +38,12 @@ export interface SettingsDouble {
   takesAll: boolean;
   /** Calls that it answers with 503. */
   fails: string[];
+  /** Status by which it refuses a call. */
+  refuses: Record<string, number>;
   /** Whether its list of hosts has no end. */
   isEndless: boolean;
+  /** Whether it lists all hosts where one is asked for. */
+  listsAll: boolean;
   /** Labels that it says of hosts. */
   labels: Record<string, Record<string, string>>;
   /** Id that it gives for the project's name. */
@@ -81,7 +85,9 @@ export async function startSettingsDouble(t: Test): Promise<SettingsDouble> {
       beforeUpload: undefined,
       takesAll: false,
       fails: [],
+      refuses: {},
       isEndless: false,
+      listsAll: false,
       labels: {},
       projectId: DOUBLE_PROJECT,
       terms: { ways: "kept" },
@@ -147,7 +153,7 @@ export async function startSettingsDouble(t: Test): Promise<SettingsDouble> {
     "GET /settings": (_request, url) => {
       const only = url.searchParams.get("host_id");
       const found = [...rows.values()]
-        .filter(({ host_id: host }) => only === null || host === only)
+        .filter(({ host_id: host }) => only === null || double.listsAll || host === only)
         .toSorted((a, b) => (a.host_id < b.host_id ? -1 : 1));
       const limit = Number(url.searchParams.get("limit") ?? 50);
       const at = Number(url.searchParams.get("cursor") ?? 0);
@@ -190,6 +196,8 @@ export async function startSettingsDouble(t: Test): Promise<SettingsDouble> {
     const path = url.pathname.replace("/devkeys", "").replace(`/projects/${DOUBLE_PROJECT}`, "");
     const call = `${request.method} ${path.replace(/^\/settings\/.+/, "/settings/:host")}`;
     double.calls.push(call);
+    const refusal = double.refuses[call];
+    if (refusal !== undefined) throw new Refused(refusal, "forbidden", "Not for you.");
     if (double.fails.includes(call)) throw new Refused(503, "unavailable", "Not now.");
     const known = answers[call];
     if (known === undefined) throw new Refused(404, "not_found", `There is no route ${call}.`);

@@ -80,9 +80,9 @@ export async function settingsFleet(t: Test) {
     }
   };
 
-  const run = (words: string) => {
+  const run = (words: string, where: { typed?: string } = {}) => {
     Object.assign(process.env, { SEALIFT_HUB_URL: hub.url, SEALIFT_API_KEY: DOUBLE_KEY, XDG_CONFIG_HOME: folder });
-    return runHere(commands, words.split(" "));
+    return runHere(commands, words.split(" "), where);
   };
   const apply = (more = "") => run(`settings apply ${file} --operator-key ${keyFile}${more === "" ? "" : ` ${more}`}`);
   const lock = async (): Promise<FleetLock> =>

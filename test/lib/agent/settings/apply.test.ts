@@ -4,11 +4,12 @@ import { dirname, join } from "node:path";
 import t from "tap";
 import { deploySentence } from "../../../../lib/agent/base/sentences.ts";
 import { DEPLOY_DEFAULTS } from "../../../../lib/agent/deployment/run.ts";
-import { applySettings } from "../../../../lib/agent/settings/apply.ts";
+import { applySettings, unusedSince } from "../../../../lib/agent/settings/apply.ts";
 import { targetName } from "../../../../lib/contract/target.ts";
 import { withFleet } from "../../../../lib/releases/fleet-block.ts";
-import { NO_SETTINGS, writeFleetSettings } from "../../../../lib/releases/fleet-settings.ts";
+import { fleetSettingsName, NO_SETTINGS, writeFleetSettings } from "../../../../lib/releases/fleet-settings.ts";
 import { quarantine, readQuarantine } from "../../../../lib/releases/quarantine.ts";
+import { ADOPTED, writeRelease } from "../../../../lib/releases/release.ts";
 import { stoppedPath } from "../../../../lib/releases/stopped.ts";
 import { applicationHost, appSource } from "../../../support/host/application-host.ts";
 import { install, layoutOf, prepareRelease } from "../../../support/host/project-root.ts";
@@ -98,6 +99,66 @@ t.test("settings of a stopped application are said to be untried", async (t) => 
   const result = await applySettings(source, settings, { ...DEPLOY_DEFAULTS, ...options }, () => undefined);
   t.match(result, { state: "applied", ignored: [{ name: "web", code: "app_stopped" }] });
   t.match(await readFile(join(layout.root, "apps/web.env"), "utf8"), /LEVEL=debug/, "they count when it is started");
+});
+
+t.test("a fault of the host's own files is thrown, and blames no settings", async (t) => {
+  const projectRoot = t.testdir();
+  const layout = layoutOf(projectRoot);
+  const files = { "apps/web/app.yaml": APP, "apps/web/server.js": "" };
+  await install(await prepareRelease(layout, OF.target, "1.0.0", files));
+  await mkdir(join(layout.sealift, "state", fleetSettingsName(OF.target)), { recursive: true });
+  const settings = { operator: "op", to: "to", digest: "d", number: 1, apps: { web: HELD } };
+  const options = { ...DEPLOY_DEFAULTS, projectRoot, hostId: "pier-7", supervisor: { name: "none" as const } };
+  await t.rejects(
+    applySettings(OF, settings, options, () => undefined),
+    { code: "internal", message: /EISDIR/ },
+  );
+});
+
+t.test("a release does not use what its applications do not read, nor what came while they were stopped", async (t) => {
+  const layout = layoutOf(t.testdir());
+  const settings = {
+    operator: "op",
+    to: "to",
+    digest: "d",
+    number: 1,
+    apps: { web: { ...HELD, LEVLE: "x" }, api: {} },
+  };
+  const unused = (...untried: string[]) => unusedSince(layout, OF.target, settings, untried);
+  t.equal(await unused("web"), undefined, "nothing is installed");
+  const files = { "apps/web/app.yaml": APP, "apps/web/server.js": "", "apps/api/app.yaml": APP };
+  await install(await prepareRelease(layout, OF.target, "1.0.0", { ...files, "apps/api/server.js": "" }));
+  const undeclared = { name: "web.LEVLE", code: "settings_undeclared" };
+  t.strictSame(await unused("web"), [undeclared]);
+  for (const id of ["web", "api"]) {
+    await mkdir(dirname(stoppedPath(layout.sealift, id)), { recursive: true });
+    await writeFile(stoppedPath(layout.sealift, id), "");
+  }
+  t.strictSame(await unused("web"), [{ name: "web", code: "app_stopped" }, undeclared]);
+  t.strictSame(await unused(), [undeclared], "it has tried them before it was stopped");
+});
+
+t.test("folders that were installed by hand use no settings, and are not said to wait for any", async (t) => {
+  const layout = layoutOf(t.testdir());
+  const prepared = await prepareRelease(layout, OF.target, ADOPTED, { "apps/web/app.yaml": APP });
+  const { name } = prepared;
+  const items = [...prepared.items];
+  const created_at = new Date().toISOString();
+  await writeRelease(layout, OF.target, name, {
+    version: ADOPTED,
+    identity: null,
+    items,
+    content_sha256: null,
+    created_at,
+  });
+  await install(prepared);
+  await mkdir(dirname(stoppedPath(layout.sealift, "web")), { recursive: true });
+  await writeFile(stoppedPath(layout.sealift, "web"), "");
+  const settings = { operator: "op", to: "to", digest: "d", number: 1, apps: { web: HELD } };
+  t.strictSame(
+    await unusedSince(layout, OF.target, settings, ["web"]),
+    ["LEVEL", "SECRET"].map((setting) => ({ name: `web.${setting}`, code: "settings_foreign" })),
+  );
 });
 
 t.test("a watch says in words what became of settings, with the names that lack values", (t) => {
