@@ -79,6 +79,8 @@ export class LogFile extends Writable {
     const text = this.#line + chunk.toString("latin1");
     const written = this.#line.length;
     this.#line = text.slice(text.lastIndexOf("\n") + 1).slice(0, REMARK_LENGTH);
+    // Spares most chunks the search and a copy.
+    if (!text.includes(" sealift: ")) return chunk;
     const parts: string[] = [];
     let from = written;
     for (const { index } of text.matchAll(new RegExp(REMARK.source, "gm"))) {

@@ -93,7 +93,7 @@ export class PartialFile implements AsyncDisposable {
    */
   static async open(layout: Layout, target: TargetName, mode: "r" | "r+" = "r+"): Promise<PartialFile | undefined> {
     const path = layout.partial(target);
-    const file = await openOwn(path, mode).catch(() => undefined);
+    const file = await openRegular(path, mode).catch(() => undefined);
     if (file === undefined) return undefined;
     try {
       const { size } = await file.stat();
@@ -162,20 +162,15 @@ async function readHeader(file: FileHandle): Promise<PartialHeader | undefined> 
   return safelyParsed(header, JSON.parse(bytes.toString("utf8"))).data;
 }
 
-/**
- * Opens a file that has one name, and for writing is this user's own. Folders, pipes and devices have no size, or
- * cannot be read at an offset: no header is found in them.
- *
- * @throws the file system's error
- */
-async function openOwn(path: string, mode: "r" | "r+"): Promise<FileHandle | undefined> {
+/** Opens a regular file that has one name, and for writing is this user's own. @throws the file system's error */
+async function openRegular(path: string, mode: "r" | "r+"): Promise<FileHandle | undefined> {
   await using folder = await openFolder(dirname(path));
   const flags = (mode === "r" ? O_RDONLY : O_RDWR) | O_NOFOLLOW | O_NONBLOCK;
   const file = await open(folder.path(basename(path)), flags);
   const stats = await file.stat();
   const isOurs = mode === "r" || process.geteuid === undefined || stats.uid === process.geteuid();
   // Another name may be that of a file which must not be written.
-  if (stats.nlink === 1 && isOurs) return file;
+  if (stats.isFile() && stats.nlink === 1 && isOurs) return file;
   await file.close();
   return undefined;
 }
