@@ -2,7 +2,7 @@
 // Holds: who is asked after a deployment, and what is reported (lib/agent/health/health-watch.ts)
 // Holds: what a report says of each application (lib/agent/applications/to-report.ts)
 import { randomUUID } from "node:crypto";
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
@@ -98,6 +98,9 @@ t.test("a release whose applications an older agent has not named is reported on
   await again.until("health.changed", { state: "unhealthy" });
   await again.until("report.sent");
   t.equal(h.reports.length, 2, "and then only edges");
+  for (const name of await readdir(folder)) if (name.endsWith(".json")) await rm(join(folder, name));
+  await sleep(4 * TIMES.everyMs);
+  t.equal(h.reports.length, 2, "also where its reports are no longer here");
 });
 
 for (const logInReports of [true, false])
