@@ -3,7 +3,7 @@ import { asSealiftError } from "../../contract/errors.ts";
 import type { TargetName } from "../../contract/target.ts";
 import { readStanding, type Standing, troubleText, writeStanding } from "../../releases/health.ts";
 import { readJournal } from "../../releases/journal.ts";
-import { isApplication, type Layout } from "../../releases/layout.ts";
+import type { Layout } from "../../releases/layout.ts";
 import { acquireLock } from "../../releases/lock.ts";
 import { itemOfUnit } from "../../releases/names.ts";
 import { currentRelease, type Release } from "../../releases/release.ts";
@@ -189,7 +189,7 @@ export class HealthWatch {
 
   /** Tells, once for a release, whether no report has named its applications: an agent before 0.3.0 names none. */
   async #isUntold(release: Release): Promise<boolean> {
-    if (this.#asked === release.name || !release.items.some(isApplication)) return false;
+    if (this.#asked === release.name) return false;
     this.#asked = release.name;
     const { layout, target, options } = this.#patient;
     const earlier = await readReports(layout, target, REPORTS_READ);

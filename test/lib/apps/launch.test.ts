@@ -20,7 +20,8 @@ import { planAppUnits } from "../../../lib/support/systemd/app-units.ts";
 import { rounds } from "../../support/effort.ts";
 import { freePort } from "../../support/free-port.ts";
 import { ApplicationRoot, GRANT_USER } from "../../support/host/application-root.ts";
-import { logOf } from "../../support/host/served-root.ts";
+import { logOf, SEALIFT, ServedRoot } from "../../support/host/served-root.ts";
+import { needs } from "../../support/programs/optional.ts";
 import { until } from "../../support/until.ts";
 
 const isRoot = process.getuid?.() === 0;
@@ -211,3 +212,21 @@ t.test("a neighbour reads nothing of an application's data", { skip: !("user" in
   t.equal(reads(statSync(data).uid).status, 0, "its own user does");
   t.match(reads(statSync(data).uid - 1), { status: 1, stderr: /Permission denied/ });
 });
+
+t.test(
+  "without a setpriv that knows our flags, as of BusyBox, it is started all the same",
+  { skip: isRoot ? needs("unshare") : "only root mounts" },
+  async (t) => {
+    const root = await ApplicationRoot.make(t);
+    await root.install("web", { files: { "server.js": SAYS } });
+    await root.grant({ web: {} });
+    const other = join(t.testdir({ setpriv: "#!/bin/sh\nexit 1\n" }), "setpriv");
+    chmodSync(other, 0o755);
+    const instead = 'mount --bind "$0" "$(command -v setpriv)" && exec "$@"';
+    const served = await ServedRoot.start(t, root, "host", [
+      ...["unshare", "--mount", "sh", "-c", instead, other, process.execPath, SEALIFT],
+    ]);
+    t.ok(served.has("application.started", { membership: "none" }), JSON.stringify(served.events));
+    await until(() => readFileSync(logOf(root, "web"), "utf8").includes("SAYS"));
+  },
+);

@@ -62,6 +62,17 @@ t.test("a session of another program with the number of the leader is left alone
   t.ok(await lives(leader));
 });
 
+t.test("one that has ended, and of which nobody takes note, is not waited for", async (t) => {
+  const file = join(temporaryFolder(t), "web.json");
+  const { child } = await started(t, "/bin/sh", "-c", "setsid sleep 60 & echo $!; exec sleep 60");
+  await until(async () => (await factsOf(child))?.session === child);
+  await markProcess(file, child, {});
+  process.kill(child, "SIGKILL");
+  await until(async () => (await factsOf(child))?.isZombie === true);
+  await endLeftovers(file, NONE, undefined);
+  t.match(await factsOf(child), { isZombie: true });
+});
+
 t.test("a session that began before the mark is left alone, though nobody leads it", async (t) => {
   const file = join(temporaryFolder(t), "web.json");
   const { leader, child } = await started(t, "/bin/sh", "-c", "sleep 60 & echo $!; wait");

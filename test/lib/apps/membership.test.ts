@@ -11,7 +11,8 @@ import { ApplicationRoot } from "../../support/host/application-root.ts";
 import { noOwnUsers, ownUser } from "../../support/host/served-root.ts";
 import { until } from "../../support/until.ts";
 
-const UID = 54_321;
+/** A user whom nobody else has. */
+const UID = 1_000_000 + process.pid;
 const NOBODY = 65_534;
 const FOUND = { members: undefined, reason: "there are no control groups" } as const;
 

@@ -1,14 +1,19 @@
-// Holds: which units are asked, and when nobody is (lib/agent/health/asked-units.ts)
+// Holds: which units are asked, and when nobody is (lib/agent/health/asked-units.ts,
+// lib/agent/health/health-watch.ts, lib/agent/health/withdrawn.ts)
+import { chownSync, mkdirSync, rmSync, statSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import t from "tap";
+import t, { type Test } from "tap";
 import { Status } from "../../../../commands/targets/status.ts";
 import { examine } from "../../../../lib/agent/doctor.ts";
 import { dockerSupervisor } from "../../../../lib/agent/supervisors/docker.ts";
 import type { Sample, Supervisor } from "../../../../lib/agent/supervisors/supervisor.ts";
 import { systemdSupervisor } from "../../../../lib/agent/supervisors/systemd.ts";
+import { readStanding } from "../../../../lib/releases/health.ts";
 import { Journal } from "../../../../lib/releases/journal.ts";
 import { type Layout, layoutOf } from "../../../../lib/releases/layout.ts";
-import { currentRelease } from "../../../../lib/releases/release.ts";
+import { acquireLock } from "../../../../lib/releases/lock.ts";
+import { currentRelease, writeRelease } from "../../../../lib/releases/release.ts";
 import { applicationHost, appSource, installing } from "../../../support/host/application-host.ts";
 import { GIVEN_TARGET } from "../../../support/host/given-source.ts";
 import { givenTarget, watching } from "../../../support/host/watching.ts";
@@ -47,16 +52,16 @@ for (const [name, answer, supervisor] of [
   });
 
 /** An application whose looks a test decides. */
-function looked(found: () => Sample | Promise<Sample>) {
+function looked(found: (signal: AbortSignal | undefined) => Sample | Promise<Sample>) {
   let count = 0;
   const done = async (): Promise<void> => undefined;
   const supervisor: Supervisor = {
     ...{ start: done, stop: done, restart: done },
     ready: async () => undefined,
     check: async () => undefined,
-    look: async () => {
+    look: async (_unit, _timeoutMs, signal) => {
       count++;
-      return found();
+      return found(signal);
     },
   };
   return { count: () => count, choice: { name: "none" as const, applications: async () => supervisor } };
@@ -142,4 +147,87 @@ t.test("a look during which a deployment began counts for neither release", asyn
   }
   begins = false;
   t.same(w.all("health.changed"), []);
+});
+
+/** A watch of one application, after its first deployment. */
+async function watched(t: Test, found: (signal: AbortSignal | undefined) => Sample | Promise<Sample>) {
+  const h = await applicationHost(t);
+  const { count, choice } = looked(found);
+  const target = givenTarget(h.root, {
+    ...{ intervalMs: 60_000, steps: installing("web"), deploy: { supervisor: choice } },
+    given: (version) => ({
+      fetch: async (context) => (await appSource(version).resolve(context)).fetch(context),
+    }),
+  });
+  target.publish("1.0.0");
+  const w = watching(t, [target], undefined, undefined, QUICK);
+  await w.until("deploy.done", { outcome: "deployed" });
+  await until(() => count() >= 1);
+  return { root: h.root, layout: layoutOf(h.root), count, w };
+}
+
+t.test("a look that the end of the watch interrupts is no fault", async (t) => {
+  const { w } = await watched(t, async (signal) => {
+    await sleep(60_000, undefined, { signal: signal! });
+    return { restarts: 0 };
+  });
+  await w.stop();
+  t.same(w.all("warning"), []);
+});
+
+t.test("nobody is asked in a root that is refused", { skip: process.getuid?.() !== 0 && "needs root" }, async (t) => {
+  const { root, count } = await watched(t, () => ({ restarts: 0 }));
+  chownSync(root, 65_534, 65_534);
+  await sleep(100);
+  const asked = count();
+  await sleep(200);
+  t.equal(count(), asked);
+  chownSync(root, 0, 0);
+  await until(() => count() > asked);
+});
+
+t.test("a release that is left during its third miss is not ill", async (t) => {
+  const left: { layout?: Layout } = {};
+  let misses = 0;
+  const found = await watched(t, async () => {
+    const { layout } = left;
+    if (layout === undefined) return { restarts: 0 };
+    if (++misses === 3) {
+      const name = "9.0.0-left";
+      const record = {
+        version: "9.0.0",
+        identity: null,
+        items: [],
+        content_sha256: null,
+        created_at: "2026-01-01T00:00:00Z",
+      };
+      mkdirSync(layout.release(GIVEN_TARGET, name), { recursive: true });
+      await writeRelease(layout, GIVEN_TARGET, name, record);
+      rmSync(layout.current(GIVEN_TARGET));
+      symlinkSync(layout.currentText(GIVEN_TARGET, name), layout.current(GIVEN_TARGET));
+    }
+    return { restarts: 0, fault: "it ended" };
+  });
+  left.layout = found.layout;
+  await until(() => misses >= 3);
+  await sleep(200);
+  t.same(found.w.all("health.changed"), []);
+});
+
+t.test("nothing is reported while somebody deploys, and what stays is written once", async (t) => {
+  const ill: { fault?: string } = {};
+  const { layout, root, w } = await watched(t, () => ({ restarts: 0, ...ill }));
+  rmSync(join(root, "applications.yaml"));
+  const lock = await acquireLock(layout.targetLock(GIVEN_TARGET), { waitMs: 10_000 });
+  ill.fault = "it ended";
+  await w.until("health.changed");
+  await sleep(200);
+  t.equal((await readStanding(layout, GIVEN_TARGET))?.told, undefined);
+  await lock[Symbol.asyncDispose]();
+  await until(async () => (await readStanding(layout, GIVEN_TARGET))?.told !== undefined);
+  const file = join(layout.sealift, "state", `health-${GIVEN_TARGET}.json`);
+  const { ino } = statSync(file);
+  await sleep(200);
+  t.equal(statSync(file).ino, ino);
+  t.same(w.all("warning"), [], "without applications.yaml, too");
 });

@@ -1,7 +1,8 @@
 // In a process of its own: it watches processes for seconds.
 // Holds: who is asked after a deployment, and what is reported (lib/agent/health/health-watch.ts)
 // Holds: what a report says of each application (lib/agent/applications/to-report.ts)
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
@@ -81,8 +82,11 @@ t.test("a release whose applications an older agent has not named is reported on
   const folder = h.layout.reports(GIVEN_TARGET);
   for (const name of await readdir(folder)) {
     if (!name.endsWith(".json")) continue;
-    const { applications: _, ...older } = JSON.parse(await readFile(join(folder, name), "utf8")) as LocalReport;
+    const report = JSON.parse(await readFile(join(folder, name), "utf8")) as LocalReport;
+    const { applications: _, ...older } = report;
     await writeFile(join(folder, name), JSON.stringify(older));
+    const ofAnother = { ...report, running_version: "0.9.0", deployment_id: randomUUID() };
+    await writeFile(join(folder, `${name.slice(0, -".json".length)}0.json`), JSON.stringify(ofAnother));
   }
   h.reports.length = 0;
   const again = watching(t, [target], undefined, undefined, TIMES);
@@ -94,6 +98,9 @@ t.test("a release whose applications an older agent has not named is reported on
   await again.until("health.changed", { state: "unhealthy" });
   await again.until("report.sent");
   t.equal(h.reports.length, 2, "and then only edges");
+  for (const name of await readdir(folder)) if (name.endsWith(".json")) await rm(join(folder, name));
+  await sleep(4 * TIMES.everyMs);
+  t.equal(h.reports.length, 2, "also where its reports are no longer here");
 });
 
 for (const logInReports of [true, false])
@@ -109,7 +116,9 @@ for (const logInReports of [true, false])
       await w.until("deploy.done", { outcome: "deployed" });
       await h.answers(500);
       await until(() => h.reports.at(-1)?.health?.state === "unhealthy");
-      t.equal(h.reports.at(-1)?.log?.some((line) => line.includes("sailing")) ?? false, logInReports);
+      const { log } = h.reports.at(-1)!;
+      if (logInReports) t.match(log?.join(), "sailing");
+      else t.equal(log, undefined);
     },
   );
 
