@@ -50,7 +50,7 @@ t.test("rooms have tests that hold their rules", async (t) => {
 t.test("tests that type a command of a changed file come before those that load all commands", async (t) => {
   const { reaching } = nearestTests(["commands/apps/systemd-install-app.ts"]);
   t.ok(reaching.slice(0, 8).includes("test/commands/systemd-install-app.test.ts"), reaching.slice(0, 8).join(" "));
-  t.equal(nearestTests(["commands/hub/grants.ts"]).reaching[0], "test/commands/lists.test.ts");
+  t.equal(nearestTests(["commands/hub/grants.ts"]).reaching[1], "test/commands/lists.test.ts", "after its own");
   t.ok(pagesNaming(["commands/kits/end.ts"]).includes("docs/kits.md"), "a file with several commands");
 });
 
