@@ -80,7 +80,7 @@ export function launch(
     process.execve!(process.execPath, [...args, ...words], { ...env, ...process.env });
   }
   const isCompiled = !loadsPlugins || (isBuilt() && !isOneFile());
-  if (isPatient) process.getBuiltinModule("node:v8").setFlagsFromString("--efficiency-mode --no-sparkplug");
+  if (isPatient && !isTold) process.getBuiltinModule("node:v8").setFlagsFromString("--efficiency-mode --no-sparkplug");
   else if (isCompiled && !loadsPlugins) useCompiledCode();
   if (isCompiled) resolveOwnModules(loadsPlugins ? useCompiledCodeUntil() : undefined);
   const prepare = (): void => {

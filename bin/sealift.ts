@@ -4,7 +4,9 @@ import { launch, SMALL_HEAP } from "./launch.ts";
 const loadsPlugins = /^(?:runtime|plugin)/.test(process.argv[2] ?? "");
 const isRun = process.argv[2] === "app" && process.argv[3] === "run";
 const isHub = process.argv[2] === "hub" && process.argv[3] === "serve";
-const isWatch = process.argv[2] === "watch" && !process.argv.includes("--once");
+// Not `watch pause` and its like, for which a person waits.
+const isWatch =
+  process.argv[2] === "watch" && !/^[a-z]+$/.test(process.argv[3] ?? "") && !process.argv.includes("--once");
 
 launch(
   async (prepare) => {

@@ -44,15 +44,16 @@ export async function runServed(layout: Layout, { allowForeignRoot = false, ...r
  */
 export async function runAtOnce(words: readonly string[], env = process.env): Promise<number | undefined> {
   const plain = plainForm(words, env);
+  if (plain === undefined) return undefined;
   const [{ layoutOf }, { readGrants }] = await Promise.all([
     import("../../lib/releases/layout.ts"),
     import("../../lib/releases/applications.ts"),
   ]);
   let hasBegun = false;
   try {
-    const layout = layoutOf(resolve(plain?.root ?? "."));
-    if (plain === undefined || (await readGrants(layout))?.supervisor !== "serve") return undefined;
-    const { id, command } = plain;
+    const { id, root, command } = plain;
+    const layout = layoutOf(resolve(root));
+    if ((await readGrants(layout))?.supervisor !== "serve") return undefined;
     const begins = (): void => void (hasBegun = true);
     const note = (text: string): void => void process.stderr.write(`${printableLines(text)}\n`);
     return await runServed(layout, { id, words: command, note, begins });
@@ -73,7 +74,8 @@ function plainForm(words: readonly string[], env: NodeJS.ProcessEnv) {
   const [id = "", ...rest] = words;
   const named = rest[0] === "--project-root" && rest[2] === "--" ? rest[1]! : undefined;
   const command = rest.slice(named === undefined ? 1 : 3);
-  const isPlain = named !== undefined || rest[0] === "--";
+  // An id names files.
+  const isPlain = (named !== undefined || rest[0] === "--") && /^[a-z0-9][a-z0-9_.-]{0,127}$/.test(id);
   const isAlone = Object.keys(env).every((name) => !/^(?:SEALIFT|OTEL)_/.test(name) || NO_OPTIONS.has(name));
   if (!isPlain || !isAlone || env.CREDENTIALS_DIRECTORY !== undefined || existsSync("sealift.yaml")) return undefined;
   if (command[0] === undefined || command[0].startsWith("-")) return undefined;
