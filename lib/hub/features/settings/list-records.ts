@@ -10,16 +10,16 @@ interface ListedHost extends Omit<HostSettingsTable, "project_id" | "sealed"> {
   out_of_service: string | null;
 }
 
-/** Most characters of the texts in a page. The largest texts of one host take an eighth of it. */
+/** Most characters of the texts in a page, unless one host has more. */
 const PAGE_CHARACTERS = 4 * 1024 * 1024;
 
 const lengthOf = ({ card, outcome, terms_length: terms }: ListedHost): number =>
   (card?.length ?? 0) + (outcome?.length ?? 0) + Number(terms ?? 0);
 
-/** Returns the hosts, from the first one on, whose texts fit into a page. */
+/** Returns the hosts, from the first one on, whose texts fit into a page: one at least. */
 function fitting(rows: readonly ListedHost[]): ListedHost[] {
   let characters = 0;
-  return rows.filter((row) => (characters += lengthOf(row)) <= PAGE_CHARACTERS);
+  return rows.filter((row, index) => (characters += lengthOf(row)) <= PAGE_CHARACTERS || index === 0);
 }
 
 /** Hosts of a project to list. */
