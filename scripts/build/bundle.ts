@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
+import { additionalImports, withImports } from "./fewer-chunks.ts";
 
 /** Inputs of bundles, inside and outside of this project, and the files that were made. */
 export type Bundled = Pick<Metafile, "inputs" | "outputs">;
@@ -149,12 +150,25 @@ export async function bundlePrograms(programs: readonly string[]): Promise<Bundl
     chunkNames: "lib/chunks/[name]-[hash]",
     plugins: [standIns, sharedSdk, launcher, lateListFormats, unmappedPackages],
   } satisfies BuildOptions;
+  const workers = globSync("lib/**/*-{worker,process}.ts").toSorted();
+  const entryOf = (path: string): { in: string; out: string } => ({
+    in: path,
+    out: `lib/chunks/${basename(path, ".ts")}`,
+  });
   const entries = programs.map((program) => ({ in: `bin/${program}.ts`, out: `bin/${program}` }));
-  const { metafile: first } = await build({ ...options, entryPoints: entries, write: false });
+  const { metafile: first } = await build({
+    ...options,
+    entryPoints: [...entries, ...workers.map(entryOf)],
+    write: false,
+  });
   // A file with such a name that no program imports runs on its own.
-  const own = globSync("lib/**/*-{worker,process}.ts").filter((path) => !(path in first.inputs));
-  entries.push(...own.map((path) => ({ in: path, out: `lib/chunks/${basename(path, ".ts")}` })));
-  const { metafile } = await build({ ...options, entryPoints: entries });
+  const imported = importedBy(
+    entries.map((entry) => entry.in),
+    first,
+  );
+  entries.push(...workers.filter((path) => !imported.has(path)).map(entryOf));
+  const plugins = [...options.plugins, withImports(additionalImports(first))];
+  const { metafile } = await build({ ...options, plugins, entryPoints: entries });
   const unused = Object.keys(STAND_INS).filter((name) => !(`stand-in:${name}` in metafile.inputs));
   if (unused.length > 0) throw new Error(`Nothing imports what has a stand-in: ${unused.join(", ")}`);
   const launch = await build({ entryPoints: ["bin/launch.ts"], outdir: "dist/bin", target: "node16", metafile: true });
@@ -175,6 +189,13 @@ export async function bundleOneFile(folder: string): Promise<void> {
     define: { ...OPTIONS.define, "import.meta.url": '"file:///thread"', "import.meta.dirname": '"/"' },
     plugins: [standIns, lateListFormats, unmappedPackages],
   });
+}
+
+/** Returns the modules that some modules import in the end, themselves among them. */
+function importedBy(modules: readonly string[], { inputs }: Metafile): Set<string> {
+  const imported = new Set(modules);
+  for (const module of imported) for (const { path } of inputs[module]?.imports ?? []) imported.add(path);
+  return imported;
 }
 
 /** Bundles the code around a sandboxed plugin into a folder of its own, which a sandbox may read. */

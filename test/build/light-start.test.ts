@@ -13,6 +13,9 @@ const RUN_MODULES = 48;
 /** Most modules of some starts, each of which costs a third of a millisecond. */
 const MOST_MODULES = { "sealift --help": 280, "deploy-project": 375, "watch --once": 546 };
 
+/** Most files that the same starts load once they are built (scripts/build/fewer-chunks.ts). */
+const MOST_FILES = { "sealift --help": 68, "deploy-project": 125, "watch --once": 170 };
+
 /** Most schemas that some starts build, at four kilobytes each. */
 const MOST_SCHEMAS = { "sealift --help": 0, "deploy-project": 300, "watch --once": 230 };
 
@@ -77,14 +80,16 @@ t.test("programs that send requests or answer them do without it", async (t) => 
   }
 });
 
-/** Runs a program of the sources to its end, however that is. */
-async function startOf(t: Test, program: string, ...words: string[]): Promise<Start> {
+/** Runs a program to its end, however that is. */
+async function traced(t: Test, program: string, words: readonly string[]): Promise<Start> {
   const file = `${t.testdir({})}/start.json`;
-  const source = fileURLToPath(new URL(`../../bin/${program}.ts`, import.meta.url));
   const env = { PATH: process.env.PATH, TRACED_START: file };
-  await promisify(execFile)(process.execPath, ["--import", TRACE, source, ...words], { env }).catch(() => undefined);
+  await promisify(execFile)(process.execPath, ["--import", TRACE, program, ...words], { env }).catch(() => undefined);
   return JSON.parse(readFileSync(file, "utf8")) as Start;
 }
+
+const startOf = (t: Test, program: string, ...words: string[]): Promise<Start> =>
+  traced(t, fileURLToPath(new URL(`../../bin/${program}.ts`, import.meta.url)), words);
 
 const modulesOf = async (t: Test, program: string, ...words: string[]): Promise<string[]> =>
   (await startOf(t, program, ...words)).modules;
@@ -137,6 +142,26 @@ t.test(
     );
   },
 );
+
+t.test("what is built loads few files, and nothing for the sake of that", async (t) => {
+  const words = fromNowhere(t.testdir({}));
+  const watched = [`project:${words[1]}`, ...words.slice(2), "--once"];
+  for (const [start, program, args] of [
+    ["sealift --help", "sealift", ["--help"]],
+    ["deploy-project", "deploy-project", words],
+    ["watch --once", "watch", watched],
+  ] as const) {
+    const files = async (file: string) => (await traced(t, file, args)).modules;
+    const [built, sources] = await Promise.all([
+      files(join(DIST, `bin/${program}.js`)),
+      files(fileURLToPath(new URL(`../../bin/${program}.ts`, import.meta.url))),
+    ]);
+    const count = built.filter((url) => url.startsWith("file:")).length;
+    t.ok(count <= MOST_FILES[start], `${start}: ${count} files, at most ${MOST_FILES[start]}`);
+    const ofNode = (urls: readonly string[]): Set<string> => new Set(urls.filter((url) => url.startsWith("node:")));
+    t.same([...ofNode(built).difference(ofNode(sources))], [], `${start}: modules of Node`);
+  }
+});
 
 t.test("`app run` loads little before the program that it runs, and says the same in every form", async (t) => {
   const root = await ApplicationRoot.make(t);
