@@ -78,9 +78,10 @@ export function buildOf(ref: string, folder = BUILDS): { root: string; commit: s
   return { root, commit };
 }
 
+// `node scripts/older-build.ts 0.2.0 …` builds releases ahead of those that need them.
 if (import.meta.main)
   try {
-    for (const commit of Object.values(RELEASES)) buildOf(commit);
+    for (const release of process.argv.slice(2)) buildOf(RELEASES[release as ReleaseName]);
   } catch (error) {
     console.error(`A release was not built: ${(error as Error).message}`);
   }

@@ -26,11 +26,18 @@ function isEmptyBatch(file: string): boolean {
   return pattern !== undefined && filesOf(selection, globSync(pattern, { cwd: root }), root).length === 0;
 }
 
+/** The line by which a file that waits for a minute begins before the others, so that nobody waits for it at the end. */
+const EARLY = /^\/\/ Begins early: \S/m;
+
 /** Returns the files that tap runs for this part, in the order of `.taprc`. */
 function chosen(): string[] {
   const { include } = parse(readFileSync(`${root}.taprc`, "utf8")) as { include: string[] };
   const [batches = [], apart = []] = include.map((pattern) => globSync(pattern, { cwd: root }).toSorted());
-  return [...batches.filter((file) => !isEmptyBatch(file)), ...filesOf(selection, apart, root)];
+  const isEarly = (file: string): boolean => EARLY.test(readFileSync(`${root}${file}`, "utf8"));
+  const [early = [], late = []] = [true, false].map((is) =>
+    filesOf(selection, apart, root).filter((file) => isEarly(file) === is),
+  );
+  return [...early, ...batches.filter((file) => !isEmptyBatch(file)), ...late];
 }
 
 // tap excludes none of the files that it is given.

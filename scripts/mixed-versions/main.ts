@@ -59,17 +59,16 @@ async function main(): Promise<void> {
     options: { short: flag, settings: flag, applications: flag, hosts: flag },
   });
   const isOne = values.settings || values.applications || values.hosts;
-  const release = buildOf(RELEASES["0.1.0"]);
   const folder = mkdtempSync(join(tmpdir(), "sealift-mixed-"));
   // Started as root, a runtime gives its sandboxes another user, who has to find the plugins.
   chmodSync(folder, 0o755);
   const edition = (name: string, checkout: string): Edition => ({ name, programs: new Programs(folder, checkout) });
   const today = edition("today", TODAY);
-  const last = edition("0.1.0", release.root);
   const { root: rootBefore } = buildOf(RELEASES["0.2.0"]);
   const before = edition("0.2.0", rootBefore);
   const serving = { today: edition("today", TODAY), before: edition("0.2.0", rootBefore) };
-  const editions = [last, today];
+  // With --short only today's: the build of 0.1.0 is left out, too.
+  const editions = [...(values.short || isOne ? [] : [edition("0.1.0", buildOf(RELEASES["0.1.0"]).root)]), today];
   /** Ends everything of all editions that is still running. */
   const stop = async () => {
     for (const { programs } of [...editions, before, serving.today, serving.before]) await programs.stop();
@@ -87,12 +86,9 @@ async function main(): Promise<void> {
     for (const [hub, others] of [
       [today, before],
       [before, today],
-      ...(values.short
-        ? []
-        : ([
-            [today, last],
-            [last, today],
-          ] as const)),
+      ...editions
+        .filter((edition) => edition !== today)
+        .flatMap((last) => [[today, last] as const, [last, today] as const]),
     ] as const) {
       const jobs = jobsOf({ hub, others, folder: join(folder, "jobs", `${hub.name}-${others.name}`) });
       for (const [what, job] of Object.entries(jobs))

@@ -1,5 +1,6 @@
 // Holds: an application comes back by itself once its database is there again (lib/apps/pauses.ts)
 // In a process of its own: it watches processes for seconds, at night for minutes.
+// Begins early: it waits for a minute.
 /** An application whose start needs a database, under `app serve`, with a watch: the database goes away for a while. */
 import { chmod, writeFile } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";

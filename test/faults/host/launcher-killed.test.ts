@@ -1,5 +1,6 @@
 // Holds: an app serve that ends in the middle of a deployment blames no version (lib/agent/deployment/supervision.ts)
 // In a process of its own: it kills programs.
+// Begins early: it waits for a minute.
 import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
 import type { AgentEvent } from "../../../lib/agent/base/events.ts";
