@@ -158,8 +158,12 @@ const sorted = <T>(record: Readonly<Record<string, T>>, by: (a: string, b: strin
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Writes a roll so that a changed host changes few lines: hosts stand in the order of their names. */
-function textFor({ hosts, contents, ...facts }: FleetLock): string {
+/**
+ * Writes a roll so that a changed host changes few lines: hosts stand in the order of their names, and the facts of each
+ * as they are read again.
+ */
+function textFor(lock: FleetLock): string {
+  const { hosts, contents, ...facts } = fleetLock.parse(lock);
   const used = new Set(Object.values(hosts).flatMap((host) => ("content" in host ? [host.content] : [])));
   const kept = Object.entries(contents).filter(([id]) => used.has(id));
   const tables = kept.map(([id, apps]) => [id, sorted(mapped(apps, (names) => sorted(names)))] as const);
