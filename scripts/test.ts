@@ -26,7 +26,7 @@ function isEmptyBatch(file: string): boolean {
   return pattern !== undefined && filesOf(selection, globSync(pattern, { cwd: root }), root).length === 0;
 }
 
-/** The line by which a file that waits for a minute begins before the others, so that nobody waits for it at the end. */
+/** The line by which a file that waits for a minute begins before the others: nobody waits for it at the end. */
 const EARLY = /^\/\/ Begins early: \S/m;
 
 /** Returns the files that tap runs for this part, in the order of `.taprc`. */

@@ -15,8 +15,9 @@ const unbuilt: object = new Proxy(
 /** Turns an object into the schema that it stands for, as zod's own `clone` makes another one of the same class. */
 function build(schema: object): void {
   const built = builders.get(schema)!();
-  builders.delete(schema);
   const { constr, def, parent } = built._zod;
+  // Only now: a builder that fails does so at each use.
+  builders.delete(schema);
   Object.setPrototypeOf(schema, constr.prototype as object);
   const { init } = constr as unknown as { init: (schema: object, def: object) => void };
   init(schema, def);

@@ -159,8 +159,8 @@ const sorted = <T>(record: Readonly<Record<string, T>>, by: (a: string, b: strin
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /**
- * Writes a roll so that a changed host changes few lines: hosts stand in the order of their names, and the facts of each
- * as they are read again.
+ * Writes a roll so that a changed host changes few lines: hosts stand in the order of their names, and the facts of
+ * each as they are read again.
  */
 function textFor(lock: FleetLock): string {
   const { hosts, contents, ...facts } = fleetLock.parse(lock);

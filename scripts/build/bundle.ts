@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
-import { additionalImports, withImports } from "./fewer-chunks.ts";
+import { additionalImports, gained, withImports } from "./fewer-chunks.ts";
 
 /** Inputs of bundles, inside and outside of this project, and the files that were made. */
 export type Bundled = Pick<Metafile, "inputs" | "outputs">;
@@ -166,9 +166,12 @@ export async function bundlePrograms(programs: readonly string[]): Promise<Bundl
     entries.map((entry) => entry.in),
     first,
   );
-  entries.push(...workers.filter((path) => !imported.has(path)).map(entryOf));
-  const plugins = [...options.plugins, withImports(additionalImports(first))];
+  const [own = [], modules = []] = [false, true].map((is) => workers.filter((path) => imported.has(path) === is));
+  entries.push(...own.map(entryOf));
+  const plugins = [...options.plugins, withImports(additionalImports(first, new Set(modules)))];
   const { metafile } = await build({ ...options, plugins, entryPoints: entries });
+  const others = gained(first, metafile);
+  if (others.length > 0) throw new Error(`Loaded where nothing needs it:\n${others.join("\n")}`);
   const unused = Object.keys(STAND_INS).filter((name) => !(`stand-in:${name}` in metafile.inputs));
   if (unused.length > 0) throw new Error(`Nothing imports what has a stand-in: ${unused.join(", ")}`);
   const launch = await build({ entryPoints: ["bin/launch.ts"], outdir: "dist/bin", target: "node16", metafile: true });

@@ -30,9 +30,9 @@ const LOADED = /^node:(?:buffer|events|fs|fs\/promises|module|os|path|timers|tim
 
 /** Returns the paths of what an output imports when it is loaded: other outputs, and modules of Node. */
 const importsOf = (output: string, outputs: Metafile["outputs"]): string[] =>
-  (outputs[output]?.imports ?? []).flatMap(({ kind, path }) =>
-    kind === "import-statement" && !LOADED.test(path) ? [path] : [],
-  );
+  (outputs[output]?.imports ?? []).flatMap(({ kind, path }) => (isLoadedBy(kind, path) ? [path] : []));
+
+const isLoadedBy = (kind: string, path: string): boolean => kind === "import-statement" && !LOADED.test(path);
 
 /** Returns the paths of all that the start of an output loads, itself among them. */
 function loadedBy(output: string, outputs: Metafile["outputs"]): Set<string> {
@@ -45,24 +45,37 @@ function loadedBy(output: string, outputs: Metafile["outputs"]): Set<string> {
  * Chooses which modules entries load besides what they need.
  *
  * @param metafile of a build with splitting
+ * @param modules entries of that build that are none of the next
  * @returns paths of modules by the path of the entry that is to import them, both relative to the project
  */
-export function additionalImports({ outputs }: Metafile): Map<string, Set<string>> {
-  const isEntry = (path: string): boolean => outputs[path]!.entryPoint !== undefined;
+export function additionalImports(
+  { inputs, outputs }: Metafile,
+  modules: ReadonlySet<string> = new Set(),
+): Map<string, Set<string>> {
+  const entryOf = (path: string): string | undefined => outputs[path]?.entryPoint;
+  const isEntry = (path: string): boolean => entryOf(path) !== undefined && !modules.has(entryOf(path)!);
   /** Entries that can be given imports. */
-  const open = new Set(Object.keys(outputs).filter((path) => OWN.test(outputs[path]!.entryPoint ?? "")));
+  const open = new Set(Object.keys(outputs).filter((path) => isEntry(path) && OWN.test(entryOf(path)!)));
   const chunks = new Map<string, Chunk>();
   const chunkOf = (path: string): Chunk => {
-    const { bytes, inputs: modules } = outputs[path] ?? { bytes: 0, inputs: {} };
-    const isOwn = path in outputs && !isEntry(path) && Object.keys(modules).every((module) => OWN.test(module));
+    const { bytes, inputs: parts } = outputs[path] ?? { bytes: 0, inputs: {} };
+    const isOwn = path in outputs && entryOf(path) === undefined && Object.keys(parts).every((part) => OWN.test(part));
     return chunks.getOrInsertComputed(path, () => ({
       ...{ bytes, isOwn, parts: [path] },
       ...{ entries: new Set(), imports: new Set() },
     }));
   };
   const paths = Object.keys(outputs).filter((path) => path.endsWith(".js"));
+  const outputOf = new Map(paths.flatMap((path) => Object.keys(outputs[path]!.inputs).map((module) => [module, path])));
   for (const path of paths) {
     for (const imported of importsOf(path, outputs)) chunkOf(path).imports.add(chunkOf(imported));
+    // What its modules import for the sake of nothing that they use stands in each entry, and not in the chunk.
+    for (const module of Object.keys(outputs[path]!.inputs))
+      for (const { kind, path: imported, external } of inputs[module]?.imports ?? []) {
+        const place = external === true ? imported : outputOf.get(imported);
+        if (isLoadedBy(kind, imported) && place !== undefined && place !== path)
+          chunkOf(path).imports.add(chunkOf(place));
+      }
     if (isEntry(path)) for (const loaded of loadedBy(path, outputs)) chunkOf(loaded).entries.add(path);
   }
   const entriesOf = new Map(chunks.entries().map(([path, { entries }]) => [path, new Set(entries)]));
@@ -77,6 +90,28 @@ export function additionalImports({ outputs }: Metafile): Map<string, Set<string
   return importsFor(shared, outputs, entriesOf);
 }
 
+/** Returns what the start of each entry loads that is not of this project: packages, and modules of Node. */
+function othersOf({ outputs }: Metafile): Map<string, Set<string>> {
+  const entries = Object.entries(outputs).flatMap(([path, { entryPoint }]) => {
+    if (entryPoint === undefined) return [];
+    const loaded = [...loadedBy(path, outputs)];
+    const modules = loaded.flatMap((each) => Object.keys(outputs[each]?.inputs ?? {}));
+    const others = [...modules, ...loaded].flatMap(
+      (each) => /^node:.+|\/?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(each) ?? [],
+    );
+    return [[entryPoint.replace(/^entry:/, ""), new Set(others)] as const];
+  });
+  return new Map(entries);
+}
+
+/** Returns the packages and modules of Node that entries load only since others need them: there must be none. */
+export function gained(before: Metafile, after: Metafile): string[] {
+  const needed = othersOf(before);
+  return [...othersOf(after)].flatMap(([entry, others]) =>
+    [...others.difference(needed.get(entry) ?? new Set())].map((other) => `${entry}: ${other}`),
+  );
+}
+
 /** Returns the bytes that the starts of all entries save together when two chunks become one; 0 if that cannot be. */
 function gainOf(one: Chunk, other: Chunk, open: ReadonlySet<string>): number {
   const both = one.entries.intersection(other.entries).size;
@@ -89,8 +124,8 @@ function gainOf(one: Chunk, other: Chunk, open: ReadonlySet<string>): number {
 }
 
 /**
- * Returns which entries load other chunks for the first time when those of `other` load this one, too; `undefined` if
- * they may not.
+ * Returns which entries load other chunks for the first time when those of `other` load this one, too; `undefined`
+ * where they may not.
  */
 function addedWith(chunk: Chunk, other: Chunk, open: ReadonlySet<string>): Map<Chunk, Set<string>> | undefined {
   const entries = other.entries.difference(chunk.entries);

@@ -94,6 +94,8 @@ t.test("a stopped application stays so over deployments, rollbacks and a new app
   );
   t.match(await ask(h.port), "ECONNREFUSED");
   t.match(await h.back(), { status: "success" });
+  const warnings = h.events.flatMap((event) => (event.event === "warning" ? [event.message] : []));
+  t.notMatch(warnings.join("\n"), /No supervisor is chosen/, "app serve is one");
   t.equal(await h.version(), "1.0.0");
   t.match(await ask(h.port), "ECONNREFUSED");
 

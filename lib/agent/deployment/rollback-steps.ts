@@ -81,3 +81,17 @@ export function rollbackSteps(
     .map((unit) => supervised("healthcheck", unit));
   return { stop: [...stops, ...own.stop], after: [...after, ...checks] };
 }
+
+/**
+ * Says what runs on after a rollback without a supervisor.
+ *
+ * @param left release that the rollback leaves
+ * @param hasApplications whether one of both has applications: the operator's grants name their supervisor
+ */
+export function notRestarted(left: Release | undefined, hasApplications: boolean): string | undefined {
+  const version = left?.version ?? "what ran before";
+  if (!hasApplications)
+    return `No supervisor is chosen, so nothing is restarted: ${version} runs on until something restarts it.`;
+  if (pluginsAmong(left?.items ?? []).length === 0) return undefined;
+  return `No supervisor is chosen, so only applications are restarted: plugins of ${version} run on.`;
+}

@@ -28,7 +28,7 @@ import {
   unchanged,
   type WalkEnd,
 } from "./pipeline.ts";
-import { rollbackSteps, stepsOf } from "./rollback-steps.ts";
+import { notRestarted, rollbackSteps, stepsOf } from "./rollback-steps.ts";
 import { DEPLOY_DEFAULTS, type Deployed, type DeployResult, type FewerOptions, lockRoot, type Run } from "./run.ts";
 
 /** Target of a rollback, which fetches nothing and needs no hub unless the host has a policy. */
@@ -264,11 +264,8 @@ async function readyToGoBack(
   const services = (await servicesIn(folder, release.items)).filter(({ id }) => started.has(id));
   const plan = { ...own, after: [...own.after, ...impliedSteps(former, services)] };
   emit({ event: "steps.planned", steps: plannedSteps({ fill: [], ...plan }) });
-  if (supervisor === "none") {
-    const left = previous === undefined ? "what ran before" : previous.version;
-    const message = `No supervisor is chosen, so nothing is restarted: ${left} runs on until something restarts it.`;
-    emit({ event: "warning", message });
-  }
+  const message = supervisor === "none" ? notRestarted(previous, [...former, ...services].length > 0) : undefined;
+  if (message !== undefined) emit({ event: "warning", message });
   return { ready: { items: release.items, envFiles: new Map(), plan }, apps };
 }
 

@@ -44,4 +44,13 @@ t.test("one that cannot be built says so each time", async (t) => {
     throw new Error("no such rule");
   });
   for (const _ of [1, 2]) t.throws(() => broken.parse(""), { message: "no such rule" });
+  const none = later(() => ({}) as z.ZodString);
+  const [first, second] = [1, 2].map(() => {
+    try {
+      return none.parse("");
+    } catch (error) {
+      return (error as Error).message;
+    }
+  });
+  t.equal(second, first);
 });

@@ -1,6 +1,6 @@
 import t from "tap";
 import { parsePlan } from "../../../../lib/agent/base/documents.ts";
-import { rollbackSteps } from "../../../../lib/agent/deployment/rollback-steps.ts";
+import { notRestarted, rollbackSteps } from "../../../../lib/agent/deployment/rollback-steps.ts";
 import type { SupervisorName } from "../../../../lib/agent/supervisors/supervisor.ts";
 import type { Release } from "../../../../lib/releases/release.ts";
 
@@ -88,4 +88,11 @@ t.test("nothing is added without a supervisor, and an adopted release has no ste
   t.same(planned(release(["a"], "restart a"), release(["a"]), "none"), { before: [], after: [] });
   const { steps: _steps, ...adopted } = release(["a"]);
   t.same(planned(release(["a"], "restart a"), adopted).after, ["restart a", "healthcheck a"]);
+});
+
+t.test("without a supervisor it says what runs on, which applications do not", async (t) => {
+  t.match(notRestarted(release(["echo"]), false), /^No supervisor is chosen, so nothing is restarted: 1 runs on/);
+  t.match(notRestarted(undefined, false), /what ran before runs on/);
+  t.match(notRestarted(release(["echo"]), true), /only applications are restarted: plugins of 1 run on/);
+  t.equal(notRestarted(release([]), true), undefined);
 });
