@@ -69,7 +69,7 @@ export function additionalImports(
   const outputOf = new Map(paths.flatMap((path) => Object.keys(outputs[path]!.inputs).map((module) => [module, path])));
   for (const path of paths) {
     for (const imported of importsOf(path, outputs)) chunkOf(path).imports.add(chunkOf(imported));
-    // What its modules import for the sake of nothing that they use stands in each entry, and not in the chunk.
+    // esbuild writes an import of which nothing is used into each entry, and not into the chunk.
     for (const module of Object.keys(outputs[path]!.inputs))
       for (const { kind, path: imported, external } of inputs[module]?.imports ?? []) {
         const place = external === true ? imported : outputOf.get(imported);
